@@ -1,0 +1,25 @@
+package core
+
+import "time"
+
+// Model is an embedding model on record.
+type Model struct {
+	ID         int64     `json:"id"`
+	Provider   string    `json:"provider"`
+	Name       string    `json:"name"`
+	Dimensions int       `json:"dimensions"`
+	Active     bool      `json:"active"`
+	CreatedAt  time.Time `json:"createdAt"`
+}
+
+// IndexStatus is how far indexing has come.
+type IndexStatus struct {
+	Model      string     `json:"model"`
+	State      string     `json:"state"` // idle or running
+	Total      int        `json:"total"`
+	Indexed    int        `json:"indexed"`
+	Failed     int        `json:"failed"`
+	StartedAt  *time.Time `json:"startedAt,omitempty"`
+	FinishedAt *time.Time `json:"finishedAt,omitempty"`
+	Error      string     `json:"error,omitempty"`
+}
