@@ -1,0 +1,2 @@
+#!/bin/sh
+exec sh "$(dirname "$0")/../core/postgres/embedded/bootstrap.sh" "$@"
