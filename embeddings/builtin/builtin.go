@@ -1,0 +1,215 @@
+// Package builtin is the embedding model that comes with Toolscout: a static
+// table of word vectors. A text is the normalised sum of its words' vectors. It
+// needs no service and no download, encodes a query in microseconds, and knows
+// which words mean about the same; it is meant to be joined with a word index.
+package builtin
+
+import (
+	"context"
+	_ "embed" // for the table
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/toolscout/toolscout/embeddings/words"
+)
+
+// Name is the name under which the model is on record.
+const Name = "builtin/words-256"
+
+// The table, format SEMB1: magic, word count, dimensions, length of the words
+// (all uint32 little endian), the words joined by newlines, one float32 scale a
+// word, one row of int8 a word. A string is never copied: the rows stay in the
+// program's read-only pages.
+//
+//go:embed model.bin
+var table string
+
+const magic = "SEMB1\x00\x00\x00"
+
+// Model is the table, ready to encode. It is safe for concurrent use.
+type Model struct {
+	index map[string]uint32 // word to row
+	scale []float32
+	rows  string // int8, dims a word
+	dims  int
+}
+
+// New reads the table in the binary.
+func New() (*Model, error) {
+	m, err := parse(table)
+	if err != nil {
+		return nil, fmt.Errorf("read the built-in embedding table: %w", err)
+	}
+	return m, nil
+}
+
+func parse(data string) (*Model, error) {
+	rest, ok := strings.CutPrefix(data, magic)
+	if !ok || len(rest) < 12 {
+		return nil, errors.New("not a table")
+	}
+	number := func(at int) int { return int(binary.LittleEndian.Uint32([]byte(rest[at : at+4]))) }
+	count, dims, size := number(0), number(4), number(8)
+	rest = rest[12:]
+	if len(rest) != size+4*count+count*dims {
+		return nil, fmt.Errorf("%d bytes do not hold %d words of %d dimensions", len(data), count, dims)
+	}
+	names := strings.Split(rest[:size], "\n")
+	if len(names) != count {
+		return nil, fmt.Errorf("%d words, the header says %d", len(names), count)
+	}
+	m := &Model{index: make(map[string]uint32, count), scale: make([]float32, count),
+		rows: rest[size+4*count:], dims: dims}
+	scales := rest[size : size+4*count]
+	for i, name := range names {
+		m.index[name] = uint32(i)
+		m.scale[i] = math.Float32frombits(binary.LittleEndian.Uint32([]byte(scales[4*i : 4*i+4])))
+	}
+	return m, nil
+}
+
+// Name is the model's name.
+func (m *Model) Name() string { return Name }
+
+// Dimensions is the length of a vector.
+func (m *Model) Dimensions() int { return m.dims }
+
+// Embed gives one unit vector a text, or the zero vector where no word is known.
+func (m *Model) Embed(_ context.Context, texts []string) ([][]float32, error) {
+	vectors := make([][]float32, len(texts))
+	for i, text := range texts {
+		vectors[i], _ = m.Encode(text)
+	}
+	return vectors, nil
+}
+
+// Encode gives the vector of one text, and how many known words it was made of.
+func (m *Model) Encode(text string) ([]float32, int) {
+	v := make([]float32, m.dims)
+	n := m.sum(v, text)
+	normalise(v)
+	return v, n
+}
+
+// EmbedWeighted gives the unit vector of a text in parts: the sum of the parts'
+// unit vectors times their weights, normalised. There must be a weight a part.
+func (m *Model) EmbedWeighted(parts []string, weights []float32) []float32 {
+	v, part := make([]float32, m.dims), make([]float32, m.dims)
+	for i, text := range parts {
+		if text == "" {
+			continue
+		}
+		clear(part)
+		m.sum(part, text)
+		normalise(part)
+		for j, x := range part {
+			v[j] += weights[i] * x
+		}
+	}
+	normalise(v)
+	return v
+}
+
+// sum adds the vectors of the words of text to v and counts them.
+func (m *Model) sum(v []float32, text string) int {
+	n := 0
+	for word := range words.Of(text) {
+		n += m.add(v, word)
+	}
+	return n
+}
+
+// add adds one word: its own row, that of its stem, or those of its parts.
+func (m *Model) add(v []float32, word []byte) int {
+	row, ok := m.index[string(word)]
+	if !ok && len(word) > 3 {
+		row, ok = m.stem(word)
+	}
+	if ok {
+		m.addRow(v, row)
+		return 1
+	}
+	if len(word) <= 3 {
+		return 0
+	}
+	return m.addParts(v, word)
+}
+
+func (m *Model) addRow(v []float32, row uint32) {
+	scale := m.scale[row]
+	q := m.rows[int(row)*m.dims:][:len(v)]
+	for i := range v {
+		v[i] += scale * float32(int8(q[i]))
+	}
+}
+
+// addParts adds the words that an unknown word is put together from: the longest
+// known one at each place, of three letters and more, skipping what fits nothing.
+func (m *Model) addParts(v []float32, word []byte) int {
+	n := 0
+	for i := 0; i+3 <= len(word); {
+		row, size := m.longest(word[i:])
+		if size == 0 {
+			i++
+			continue
+		}
+		m.addRow(v, row)
+		n++
+		i += size
+	}
+	return n
+}
+
+// longest finds the longest known word of three letters and more that word
+// begins with; its size is 0 when there is none.
+func (m *Model) longest(word []byte) (row uint32, size int) {
+	for size := len(word); size >= 3; size-- {
+		if row, ok := m.index[string(word[:size])]; ok {
+			return row, size
+		}
+	}
+	return 0, 0
+}
+
+// endings are tried in this order; plus is what is put in the ending's place.
+var endings = [...]struct {
+	ending, plus string
+	longer       int // the word has more letters than this
+}{
+	{"ies", "y", 4}, {"es", "", 4}, {"s", "", 3},
+	{"ing", "", 5}, {"ing", "e", 5}, {"ed", "", 4}, {"ed", "e", 4},
+	{"ly", "", 4}, {"er", "", 4}, {"er", "e", 4},
+}
+
+// stem finds the row of a word's base form.
+func (m *Model) stem(word []byte) (uint32, bool) {
+	var buf [128]byte
+	for _, e := range endings {
+		if len(word) <= e.longer || !strings.HasSuffix(string(word), e.ending) {
+			continue
+		}
+		base := append(append(buf[:0], word[:len(word)-len(e.ending)]...), e.plus...)
+		if row, ok := m.index[string(base)]; ok {
+			return row, true
+		}
+	}
+	return 0, false
+}
+
+// normalise makes v a unit vector, unless it is zero.
+func normalise(v []float32) {
+	var square float64
+	for _, x := range v {
+		square += float64(x) * float64(x)
+	}
+	if square == 0 {
+		return
+	}
+	f := float32(1 / math.Sqrt(square))
+	for i := range v {
+		v[i] *= f
+	}
+}

@@ -1,0 +1,47 @@
+package words_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/toolscout/toolscout/embeddings/words"
+)
+
+func TestOf(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ text, want string }{
+		{"", ""},
+		{"  ,;- ", ""},
+		{"createIssue", "create issue"},
+		{"XMLHttpRequest", "xml http request"},
+		{"snake_case-and-kebab.dots/slashes", "snake case and kebab dots slashes"},
+		{"OAuth2 token", "o auth 2 token"},
+		{"HTTPServerError 503", "http server error 503"},
+		{"12345 1234", "1234"},
+		{"ec2", "ec 2"},
+		{"résumé Ünder", "résumé ünder"},
+		{"写一份报告 now", "写一份报告 now"},
+		{"emoji 😀 test", "emoji test"},
+		{"bad \xff utf8", "bad utf 8"},
+		{strings.Repeat("x", 40) + " y", strings.Repeat("x", 30) + " y"},
+	}
+	for _, test := range tests {
+		var got []string
+		for w := range words.Of(test.text) {
+			got = append(got, string(w))
+		}
+		if s := strings.Join(got, " "); s != test.want {
+			t.Errorf("Of(%q) = %q, want %q", test.text, s, test.want)
+		}
+	}
+}
+
+func TestOfStopsWhenAsked(t *testing.T) {
+	t.Parallel()
+	for w := range words.Of("one 2 three") {
+		if string(w) == "2" {
+			return
+		}
+	}
+	t.Error("the number was never yielded")
+}
