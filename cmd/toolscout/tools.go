@@ -122,7 +122,7 @@ func (p *program) toolsShow() *cobra.Command {
 func (p *program) toolsCall() *cobra.Command {
 	var file string
 	c := &cobra.Command{Use: "call TOOL [JSON | NAME=VALUE ...]", Short: "Run a tool and print what it answers",
-		Long: "Run a tool and print what it answers. The arguments are one JSON object, or NAME=VALUE\npairs, where a VALUE that is valid JSON is taken as such and any other as a string.\nEnds with status 1 when the tool reports an error.",
+		Long:    "Run a tool and print what it answers. The arguments are one JSON object, or NAME=VALUE\npairs, where a VALUE that is valid JSON is taken as such and any other as a string.\nEnds with status 1 when the tool reports an error.",
 		Example: "  toolscout tools call echo message=hello\n  toolscout tools call get-sum '{\"a\": 1, \"b\": 2}'", Args: cobra.MinimumNArgs(1), RunE: func(c *cobra.Command, args []string) error {
 			in, err := p.arguments(args[1:], file)
 			if err != nil {

@@ -1,0 +1,59 @@
+# Toolscout. `make help` lists what can be done.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO          ?= go
+BIN         := bin/toolscout
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@2026.1
+PGRUN       := bin/pgrun
+# Folders of data that is not part of the project; both have a stand-in made by the project where they are absent.
+EVAL_DIR    ?= ../shared/eval
+BENCHTIME   ?= 1s
+FUZZTIME    ?= 10s
+VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
+
+.PHONY: help build run test race lint eval bench fuzz docs clean
+
+help: ## Say what each target does
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: $(BIN) ## Build bin/toolscout
+
+$(BIN): FORCE
+	@$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o $@ ./cmd/toolscout
+
+$(PGRUN): FORCE
+	@$(GO) build -o $@ ./core/postgres/embedded/cmd/pgrun
+
+FORCE:
+
+run: $(BIN) ## Start the server with three real MCP servers, index them, say what to try
+	@scripts/run.sh $(BIN)
+
+test: $(BIN) $(PGRUN) ## Run every test, on a real Postgres and real MCP servers that it sets up itself
+	@scripts/test-tools.sh
+	@$(PGRUN) -nosync -- $(GO) test -timeout 20m ./...
+
+race: $(BIN) $(PGRUN) ## The same under the race detector
+	@scripts/test-tools.sh
+	@$(PGRUN) -nosync -- $(GO) test -race -timeout 40m ./...
+
+lint: ## gofmt, go vet, go fix, staticcheck, shell syntax, compose file
+	@scripts/lint.sh $(STATICCHECK)
+
+eval: $(BIN) ## Measure retrieval quality on the sets in EVAL_DIR
+	@$(BIN) eval --dir "$(EVAL_DIR)"
+
+bench: $(PGRUN) ## Run the benchmarks; EVAL_DIR gives them a corpus of real tools
+	@scripts/test-tools.sh
+	@TOOLSCOUT_EVAL_DIR="$(abspath $(EVAL_DIR))" $(PGRUN) -- $(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 60m $$($(GO) list ./... )
+
+fuzz: $(PGRUN) ## Fuzz every target for FUZZTIME each
+	@$(PGRUN) -nosync -- scripts/fuzz.sh $(FUZZTIME)
+
+docs: ## Write the references in docs/ anew from the code
+	@$(GO) test ./cmd/toolscout/... ./mcpserver/rest -run 'Reference|Docs' -update
+
+clean: ## Remove what was built
+	@rm -rf bin .cache

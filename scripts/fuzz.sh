@@ -1,0 +1,11 @@
+#!/bin/sh
+# Fuzzes every target of the module in turn, each for $1.
+set -eu
+cd "$(dirname "$0")/.."
+grep -rl --include='*_test.go' '^func Fuzz' . | sort | while read -r file; do
+	package=./$(dirname "${file#./}")
+	for target in $(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$file"); do
+		echo "fuzz: $package $target" >&2
+		go test "$package" -run '^$' -fuzz "^$target\$" -fuzztime "$1"
+	done
+done
