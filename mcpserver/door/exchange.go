@@ -1,0 +1,73 @@
+package door
+
+import (
+	"net/http"
+
+	"github.com/toolscout/toolscout/core"
+)
+
+type exchangeKey struct{}
+
+// exchange is one request and what became of it. It is the ResponseWriter of the
+// handlers behind Guard, and what their context carries.
+type exchange struct {
+	http.ResponseWriter
+
+	request core.Request
+	status  int // 0 until the header is written
+	bytes   int64
+	err     error // what a problem document was made of
+}
+
+// WriteHeader notes the first final status.
+func (x *exchange) WriteHeader(status int) {
+	if x.status == 0 && status >= 200 {
+		x.status = status
+	}
+	x.ResponseWriter.WriteHeader(status)
+}
+
+// Write counts what is written.
+func (x *exchange) Write(p []byte) (int, error) {
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	n, err := x.ResponseWriter.Write(p)
+	x.bytes += int64(n)
+	return n, err
+}
+
+// FlushError sends what is written so far.
+func (x *exchange) FlushError() error {
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	return http.NewResponseController(x.ResponseWriter).Flush()
+}
+
+// Flush is FlushError for callers that look for an http.Flusher.
+func (x *exchange) Flush() { _ = x.FlushError() }
+
+// Unwrap serves http.ResponseController.
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// exchangeOf finds the exchange that w wraps, or nil.
+func exchangeOf(w http.ResponseWriter) *exchange {
+	for {
+		switch v := w.(type) {
+		case *exchange:
+			return v
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = v.Unwrap()
+		default:
+			return nil
+		}
+	}
+}
+
+// note leaves an error to the log line of the request.
+func note(w http.ResponseWriter, err error) {
+	if x := exchangeOf(w); x != nil {
+		x.err = err
+	}
+}
