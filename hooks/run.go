@@ -1,0 +1,227 @@
+package hooks
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toolscout/toolscout/core"
+)
+
+// leastAfter is what an After gets even when the chain's budget is used up, so
+// that slow hooks further in never cost the audit its row.
+const leastAfter = 100 * time.Millisecond
+
+// Next is the work that a chain wraps. It sets the call's Result or returns an error.
+type Next func(ctx context.Context, c *Call) error
+
+// Run sends a call through a chain, with next as its innermost part, and gives
+// the call's error. Result and warnings are left in the call.
+func (r *Runner) Run(ctx context.Context, chain Chain, c *Call, next Next) error {
+	p := passage{runner: r, call: c, budget: r.config.Budget}
+	if p.in(ctx, chain) {
+		p.work(ctx, next)
+	}
+	p.out(context.WithoutCancel(ctx))
+	p.later(context.WithoutCancel(ctx))
+	return c.Err
+}
+
+// passage is one call's way through one chain.
+type passage struct {
+	runner  *Runner
+	call    *Call
+	budget  time.Duration
+	entered []entered
+	jobs    []job
+	worked  bool
+}
+
+// entered is a hook whose After is due.
+type entered struct {
+	Entry
+	// own are the values of a hook whose copies are thrown away.
+	own map[any]any
+}
+
+// in runs the Befores in order and reports whether the work is to be done.
+func (p *passage) in(ctx context.Context, chain Chain) bool {
+	for _, e := range chain {
+		if err := ctx.Err(); err != nil {
+			p.call.Err = err
+			return false
+		}
+		if !p.enter(ctx, e) || p.call.Result != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// enter runs one Before and reports whether the call goes on.
+func (p *passage) enter(ctx context.Context, e Entry) bool {
+	if p.runner.Disabled(e) {
+		return true
+	}
+	if e.Mode == Background {
+		p.jobs = append(p.jobs, job{entry: e, before: p.call.copy()})
+		return true
+	}
+	if !e.takes(p.call.Level, before) {
+		p.entered = append(p.entered, entered{Entry: e})
+		return true
+	}
+	if p.budget <= 0 {
+		return p.failed(e, before, errBudget)
+	}
+	p.entered = append(p.entered, entered{Entry: e})
+	mine := &p.entered[len(p.entered)-1]
+	work := p.call.copy()
+	err := p.attempt(ctx, &e, before, work, min(timeout(&e), p.budget))
+	if e.Mode == Observe {
+		p.observe(e, before, work, err)
+		if err == nil {
+			mine.own = work.values
+		}
+		return true
+	}
+	if err == nil {
+		p.call.Args, p.call.Result = work.Args, work.Result
+		p.keep(work)
+		return true
+	}
+	if gone := ctx.Err(); gone != nil && !isRejection(err) {
+		p.call.Err = gone
+		return false
+	}
+	return p.failed(e, before, err)
+}
+
+// work does what the chain is around. A panic in it is an error like any other.
+func (p *passage) work(ctx context.Context, next Next) {
+	p.worked = true
+	start := time.Now()
+	err := protect(func() error { return next(ctx, p.call) })
+	p.call.Duration = time.Since(start)
+	p.call.Err = err
+	var panicked *panicError
+	if errors.As(err, &panicked) {
+		p.runner.config.Logger.Error("panic in a call", "request_id", p.call.RequestID,
+			"action", p.call.Action, "err", panicked, "stack", string(panicked.stack))
+	}
+}
+
+// out runs the Afters of all that were entered, in reverse. Its context outlives
+// the caller's.
+func (p *passage) out(ctx context.Context) {
+	for i := len(p.entered) - 1; i >= 0; i-- {
+		if p.entered[i].takes(p.call.Level, after) {
+			p.leave(ctx, p.entered[i])
+		}
+	}
+}
+
+// leave runs one After.
+func (p *passage) leave(ctx context.Context, e entered) {
+	work := p.call.copy()
+	if e.own != nil {
+		work.values = e.own
+	}
+	err := p.attempt(ctx, &e.Entry, after, work, min(timeout(&e.Entry), max(p.budget, leastAfter)))
+	if e.Mode == Observe {
+		p.observe(e.Entry, after, work, err)
+		return
+	}
+	if err != nil {
+		p.failed(e.Entry, after, err)
+		return
+	}
+	p.call.Result, p.call.Err = work.Result, work.Err
+	p.keep(work)
+}
+
+// keep takes over what both halves may leave.
+func (p *passage) keep(work *Call) {
+	p.call.Warnings, p.call.values = work.Warnings, work.values
+}
+
+// failed does what follows from a hook's rejection or failure and reports
+// whether the call goes on.
+func (p *passage) failed(e Entry, ph phase, err error) bool {
+	var rejection *Rejection
+	if errors.As(err, &rejection) {
+		p.block(cmp.Or(rejection.Err, core.Errorf(core.HookRejected, "rejected by hook %q", e.Name)))
+		return false
+	}
+	p.log(e, ph, err)
+	if e.OnError != Ignore && e.OnError != Disable {
+		p.block(blame(e, err))
+		return false
+	}
+	if e.OnError == Disable {
+		p.runner.disable(e, err)
+	}
+	p.call.Warn(fmt.Sprintf("hook %q was left out: %s", e.Name, blame(e, err).Message))
+	return true
+}
+
+// block makes err the call's end. When the work had been done, the caller is
+// told so: a blind second try would do it twice.
+func (p *passage) block(err *core.Error) {
+	if p.call.Sent && err.Hint == "" {
+		told := *err
+		err = told.WithHint("the tool has run; only its result is withheld")
+	}
+	p.call.Err, p.call.Result = err, nil
+}
+
+// observe records what a hook in observe mode would have done.
+func (p *passage) observe(e Entry, ph phase, work *Call, err error) {
+	note := Observation{Hook: e.Name, Event: event(p.call.Level, ph)}
+	switch {
+	case isRejection(err):
+		note.Would, note.Message = "reject", core.Public(err).Message
+	case err != nil:
+		note.Would, note.Message = "fail", blame(e, err).Message
+		p.log(e, ph, err)
+	case ph == before && work.Result != nil:
+		note.Would = "answer"
+	case !bytes.Equal(work.Args, p.call.Args), !bytes.Equal(work.Result, p.call.Result),
+		(work.Err == nil) != (p.call.Err == nil):
+		note.Would = "edit"
+	default:
+		return
+	}
+	p.call.Observations = append(p.call.Observations, note)
+}
+
+func (p *passage) log(e Entry, ph phase, err error) {
+	attrs := []any{"hook", e.Name, "event", event(p.call.Level, ph), "request_id", p.call.RequestID, "err", err}
+	var panicked *panicError
+	if errors.As(err, &panicked) {
+		attrs = append(attrs, "stack", string(panicked.stack))
+	}
+	p.runner.config.Logger.Warn("hook failed", attrs...)
+}
+
+// blame turns a hook's failure into what the caller may see of it. A core.Error
+// speaks for itself.
+func blame(e Entry, err error) *core.Error {
+	var told *core.Error
+	switch {
+	case errors.As(err, &told):
+		return told
+	case errors.Is(err, context.DeadlineExceeded):
+		return core.Errorf(core.Timeout, "hook %q took too long", e.Name).Because(err)
+	default:
+		return core.Errorf(core.Internal, "hook %q failed", e.Name).Because(err)
+	}
+}
+
+func isRejection(err error) bool {
+	var r *Rejection
+	return errors.As(err, &r)
+}
