@@ -1,0 +1,139 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/catalog"
+	"github.com/toolscout/toolscout/core/postgres"
+	"github.com/toolscout/toolscout/core/search"
+	"github.com/toolscout/toolscout/core/secret"
+	"github.com/toolscout/toolscout/core/upstream"
+	"github.com/toolscout/toolscout/hooks/audit"
+)
+
+// Config is what an Admin works with. Only Logger may be missing.
+type Config struct {
+	Store   *postgres.Store
+	Pool    *upstream.Pool
+	Syncer  *catalog.Syncer
+	Indexer *catalog.Indexer
+	Search  *search.Engine
+	Audit   *audit.Writer
+	// Secrets seals credentials before they are stored.
+	Secrets *secret.Box
+	// Policy limits which servers may be registered here.
+	Policy Policy
+	Logger *slog.Logger
+}
+
+// Admin is what an administrator can do.
+type Admin struct {
+	store   *postgres.Store
+	pool    *upstream.Pool
+	syncer  *catalog.Syncer
+	indexer *catalog.Indexer
+	engine  *search.Engine
+	audit   *audit.Writer
+	secrets *secret.Box
+	policy  Policy
+	log     *slog.Logger
+}
+
+// New makes an Admin.
+func New(cfg Config) *Admin {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Admin{store: cfg.Store, pool: cfg.Pool, syncer: cfg.Syncer, indexer: cfg.Indexer, engine: cfg.Search,
+		audit: cfg.Audit, secrets: cfg.Secrets, policy: cfg.Policy, log: cfg.Logger}
+}
+
+// Refuse records an attempt that failed before it reached a method of Admin: a
+// body that could not be read, say. It returns err.
+func (a *Admin) Refuse(ctx context.Context, req core.Request, action string, err error) error {
+	return a.failed(ctx, req.Entry(core.LevelConfig, action), err)
+}
+
+// read runs something that changes nothing, for admins. A refusal for want of
+// the role is recorded, any other failure is only returned.
+func (a *Admin) read(ctx context.Context, req core.Request, action string, work func() error) error {
+	if err := allowed(req); err != nil {
+		return a.failed(ctx, req.Entry(core.LevelConfig, action), err)
+	}
+	return work()
+}
+
+// change runs a change of configuration, for admins. work is given the audit row
+// and passes it to the store, which writes it when the change is made; it may
+// fill in what the change is about first. A failure is recorded here.
+func (a *Admin) change(ctx context.Context, req core.Request, action string, work func(by *core.AuditEntry) error) error {
+	by := req.Entry(core.LevelConfig, action)
+	if err := allowed(req); err != nil {
+		return a.failed(ctx, by, err)
+	}
+	if err := work(&by); err != nil {
+		return a.failed(ctx, by, err)
+	}
+	return nil
+}
+
+func allowed(req core.Request) error {
+	if !req.Principal.Admin() {
+		return core.Errorf(core.Denied, "this needs the role admin").WithHint("Ask an admin, or use a token of a user who is one.")
+	}
+	return nil
+}
+
+// failed records how an attempt ended, also when the caller has gone, and
+// returns err.
+func (a *Admin) failed(ctx context.Context, by core.AuditEntry, err error) error {
+	by.Outcome, by.ErrorKind = core.OutcomeOf(err), core.Public(err).Kind
+	by.DurationMs = float64(time.Since(by.Time)) / float64(time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if auditErr := a.audit.Record(ctx, by); auditErr != nil {
+		a.log.Error("audit row lost", "action", by.Action, "request_id", by.RequestID, "error", auditErr)
+	}
+	return err
+}
+
+// known refuses an id that cannot be one, so that it never reaches a foreign key.
+func known(what, id string) error {
+	if uuid.Validate(id) != nil {
+		return core.Errorf(core.NotFound, "there is no %s %q", what, shorten(id))
+	}
+	return nil
+}
+
+func shorten(s string) string {
+	if len(s) <= 64 {
+		return s
+	}
+	return fmt.Sprintf("%.64s…", s)
+}
+
+// invalid is the error for faults; nil when there are none.
+func invalid(f []core.Fault) error {
+	if len(f) == 0 {
+		return nil
+	}
+	e := core.Errorf(core.InvalidParams, "%s: %s", at(f[0].Pointer), f[0].Message)
+	if len(f) > 1 {
+		e.Message += fmt.Sprintf(" (and %d more)", len(f)-1)
+	}
+	e.Faults = f
+	return e
+}
+
+func at(pointer string) string {
+	if pointer == "" {
+		return "the input"
+	}
+	return pointer
+}

@@ -1,0 +1,45 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/postgres"
+)
+
+// Audit lists what happened, the latest first. The filter's tenant is the caller's.
+func (a *Admin) Audit(ctx context.Context, req core.Request, f postgres.AuditFilter, page core.Page) (list core.List[core.AuditEntry], err error) {
+	err = a.read(ctx, req, "audit.list", func() error {
+		f.TenantID = req.Principal.TenantID
+		list, err = a.store.Audit(ctx, f, page)
+		return err
+	})
+	return list, err
+}
+
+// Usage lists the calls of real tools, the latest first. The filter's tenant is
+// the caller's.
+func (a *Admin) Usage(ctx context.Context, req core.Request, f postgres.AuditFilter, page core.Page) (list core.List[core.UsageEntry], err error) {
+	err = a.read(ctx, req, "usage.list", func() error {
+		f.TenantID = req.Principal.TenantID
+		list, err = a.store.Usage(ctx, f, page)
+		return err
+	})
+	return list, err
+}
+
+// PruneAudit removes what is older than a time from audit and usage, and leaves a
+// row that says so.
+func (a *Admin) PruneAudit(ctx context.Context, req core.Request, before time.Time) error {
+	return a.change(ctx, req, "audit.prune", func(by *core.AuditEntry) error {
+		by.Details = details("before", before.UTC())
+		if before.After(time.Now()) {
+			return invalid([]core.Fault{{Pointer: "/before", Message: "is in the future"}})
+		}
+		if err := a.store.PruneAudit(ctx, before); err != nil {
+			return err
+		}
+		return a.audit.Record(ctx, *by)
+	})
+}

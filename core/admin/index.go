@@ -1,0 +1,133 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/search"
+)
+
+// Models lists the embedding models on record.
+func (a *Admin) Models(ctx context.Context, req core.Request) (models []core.Model, err error) {
+	err = a.read(ctx, req, "index.models", func() error {
+		models, err = a.store.Models(ctx)
+		return err
+	})
+	return models, err
+}
+
+// StartIndex indexes what is pending, or everything anew, in the background.
+func (a *Admin) StartIndex(ctx context.Context, req core.Request, full bool) (status core.IndexStatus, err error) {
+	err = a.change(ctx, req, "index.start", func(by *core.AuditEntry) error {
+		by.Details = details("full", full)
+		if err := a.indexer.Reindex(ctx, full); err != nil {
+			return err
+		}
+		if status, err = a.indexer.Status(ctx); err != nil {
+			return err
+		}
+		return a.audit.Record(ctx, *by)
+	})
+	return status, err
+}
+
+// IndexStatus says how far indexing has come.
+func (a *Admin) IndexStatus(ctx context.Context, req core.Request) (status core.IndexStatus, err error) {
+	err = a.read(ctx, req, "index.status", func() error {
+		status, err = a.indexer.Status(ctx)
+		return err
+	})
+	return status, err
+}
+
+// Trial is a search to be tried out, among the tools of every active server.
+type Trial struct {
+	Query, Domain string
+	TopK          int // 10 unless said, at most 50
+	MinSimilarity float64
+}
+
+// TrialHit is a tool that a trial found.
+type TrialHit struct {
+	Tool       core.Tool
+	ServerName string
+	Score      float64
+}
+
+// TrialAnswer is what a trial found. Model is "" when there was none to ask.
+type TrialAnswer struct {
+	Hits       []TrialHit
+	Model      string
+	Suggestion string
+	Degraded   string
+}
+
+// TrySearch searches as a caller would who sees every active server.
+func (a *Admin) TrySearch(ctx context.Context, req core.Request, t Trial) (answer TrialAnswer, err error) {
+	err = a.read(ctx, req, "index.search", func() error {
+		if err := invalid(t.validate()); err != nil {
+			return err
+		}
+		answer, err = a.trySearch(ctx, req, t)
+		return err
+	})
+	return answer, err
+}
+
+func (t *Trial) validate() []core.Fault {
+	var f faults
+	if t.TopK == 0 {
+		t.TopK = 10
+	}
+	f.text("/query", t.Query, maxText)
+	if strings.TrimSpace(t.Query) == "" {
+		f.add("/query", "is empty")
+	}
+	if t.TopK < 1 || t.TopK > 50 {
+		f.add("/topK", "want 1 to 50")
+	}
+	if !(t.MinSimilarity >= 0 && t.MinSimilarity <= 1) {
+		f.add("/minSimilarity", "want 0 to 1")
+	}
+	return f
+}
+
+func (a *Admin) trySearch(ctx context.Context, req core.Request, t Trial) (TrialAnswer, error) {
+	servers, catalog, err := a.store.AllServers(ctx)
+	if err != nil {
+		return TrialAnswer{}, fmt.Errorf("list the servers: %w", err)
+	}
+	names := make(map[string]string, len(servers))
+	ids := make([]string, 0, len(servers))
+	for _, s := range servers {
+		if s.Status == core.Active && s.TenantID == req.Principal.TenantID {
+			names[s.ID] = s.Name
+			ids = append(ids, s.ID)
+		}
+	}
+	found, err := a.engine.Search(ctx, search.Query{Text: t.Query, Domain: t.Domain, Servers: ids, TopK: t.TopK,
+		MinSimilarity: t.MinSimilarity, AtLeast: catalog})
+	if err != nil {
+		return TrialAnswer{}, err
+	}
+	answer := TrialAnswer{Hits: []TrialHit{}, Suggestion: found.Suggestion, Degraded: found.Degraded}
+	if _, model, err := a.indexer.Active(); err == nil {
+		answer.Model = model.Name
+	}
+	hitIDs := make([]string, len(found.Hits))
+	for i, h := range found.Hits {
+		hitIDs[i] = h.ToolID
+	}
+	tools, err := a.store.ToolsByID(ctx, hitIDs)
+	if err != nil {
+		return TrialAnswer{}, fmt.Errorf("read what was found: %w", err)
+	}
+	for _, h := range found.Hits {
+		if tool, ok := tools[h.ToolID]; ok { // gone since the search
+			answer.Hits = append(answer.Hits, TrialHit{Tool: tool, ServerName: names[h.ServerID], Score: h.Score})
+		}
+	}
+	return answer, nil
+}
