@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/toolscout/toolscout/cmd/toolscout/config"
+	"github.com/toolscout/toolscout/core"
+)
+
+// welcome shows how the servers come up and their tools are indexed, and then
+// what to try next.
+func welcome(ctx context.Context, w io.Writer, s *server, cfg config.Config, token adminToken) {
+	if w == io.Discard {
+		return
+	}
+	s.watchStart(ctx, w)
+	if ctx.Err() == nil {
+		fmt.Fprint(w, bannerText(s.publicURL, token, len(cfg.Gateway.Servers)))
+	}
+}
+
+// watchStart prints each change of a server's state and of the index until all
+// servers have been tried and nothing waits for a vector.
+func (s *server) watchStart(ctx context.Context, w io.Writer) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	said := map[string]string{}
+	say := func(key, line string) {
+		if said[key] != line {
+			fmt.Fprintln(w, line)
+			said[key] = line
+		}
+	}
+	for {
+		servers, _, err := s.db.AllServers(ctx)
+		if err != nil {
+			return
+		}
+		pending := 0
+		for _, sv := range servers {
+			if sv.Status != core.Active {
+				continue
+			}
+			say(sv.ID, serverState(sv))
+			if !settled(sv) {
+				pending++
+			}
+		}
+		index, err := s.indexer.Status(ctx)
+		if err != nil {
+			return
+		}
+		if index.Total > 0 {
+			say("index", "index "+indexLine(index))
+		}
+		if pending == 0 && index.State != "running" && index.Indexed+index.Failed >= index.Total {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// settled reports whether a server has been tried: what it offers is known, or why not.
+func settled(s core.Server) bool {
+	switch s.Health.State {
+	case core.Down, core.Misconfigured, core.Unstable, core.Stopped:
+		return true
+	case core.Healthy:
+		return s.ToolCount > 0
+	}
+	return false
+}
+
+func serverState(s core.Server) string {
+	line := fmt.Sprintf("server %s: %s", s.Name, dash(string(s.Health.State)))
+	if s.Health.State == core.Healthy {
+		line += fmt.Sprintf(", %d tools", s.ToolCount)
+	}
+	if s.Health.Message != "" {
+		line += ": " + short(s.Health.Message, 200)
+	}
+	return line
+}
+
+func bannerText(base string, token adminToken, servers int) string {
+	var b strings.Builder
+	secret := "$TOOLSCOUT_TOKEN"
+	fmt.Fprintf(&b, "\nToolscout is ready.\n\n  MCP      %s/mcp\n  API      %s/docs\n", base, base)
+	switch {
+	case token.fresh:
+		fmt.Fprintf(&b, "  token    %s\n           (the first admin's; shown this once, kept in %s)\n", token.value, token.file)
+		secret = token.value
+	case token.file != "":
+		fmt.Fprintf(&b, "  token    in %s\n", token.file)
+	default:
+		b.WriteString("  token    the one in TOOLSCOUT_ADMIN_TOKEN\n")
+	}
+	find, then := `bin/toolscout tools search "read a text file"`, `bin/toolscout tools call read_text_file path=examples/files/welcome.txt`
+	if servers == 0 {
+		find, then = `toolscout servers add files -- npx -y @modelcontextprotocol/server-filesystem .`, `toolscout tools search "read a text file"`
+	}
+	fmt.Fprintf(&b, "\nTry next, in another terminal:\n\n  %s\n  %s\n  bin/toolscout audit\n", find, then)
+	client, _ := json.MarshalIndent(map[string]any{"mcpServers": map[string]any{"toolscout": map[string]any{
+		"type": "http", "url": base + "/mcp", "headers": map[string]string{"Authorization": "Bearer " + secret}}}}, "  ", "  ")
+	fmt.Fprintf(&b, "\nPaste into an MCP client:\n\n  %s\n\n", client)
+	return b.String()
+}

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/toolscout/toolscout/cmd/toolscout/config"
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/access"
+	"github.com/toolscout/toolscout/core/admin"
+	"github.com/toolscout/toolscout/core/catalog"
+	"github.com/toolscout/toolscout/core/egress"
+	"github.com/toolscout/toolscout/core/gateway"
+	"github.com/toolscout/toolscout/core/search"
+	"github.com/toolscout/toolscout/core/secret"
+	"github.com/toolscout/toolscout/core/upstream"
+	"github.com/toolscout/toolscout/hooks"
+	"github.com/toolscout/toolscout/hooks/audit"
+	"github.com/toolscout/toolscout/mcpserver"
+	"github.com/toolscout/toolscout/mcpserver/door"
+	"github.com/toolscout/toolscout/mcpserver/rest"
+)
+
+// server is every part, joined.
+type server struct {
+	db        *database
+	pool      *upstream.Pool
+	syncer    *catalog.Syncer
+	indexer   *catalog.Indexer
+	search    *search.Engine
+	audit     *audit.Writer
+	hooks     *hooks.Runner
+	mcp       *mcpserver.Server
+	handler   http.Handler
+	publicURL string
+	retention time.Duration
+	log       *slog.Logger
+
+	// configured is the file's part of the configuration, as last applied.
+	configured atomic.Pointer[config.Config]
+}
+
+// newServer makes every part and joins them. Nothing runs yet.
+func newServer(ctx context.Context, cfg config.Config, src config.Source, db *database, addr string, log *slog.Logger) (*server, error) {
+	key, err := secretKey(cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	box := secret.New(key)
+	s := &server{db: db, log: log, publicURL: publicURL(cfg, addr), retention: cfg.Audit.Retention}
+	s.configured.Store(&cfg)
+	trusted := egress.New(egress.Config{AllowPrivate: true})
+	guarded := egress.New(egress.Config{AllowPrivate: cfg.LoopbackOnly(), AllowNetworks: cfg.Gateway.AllowNetworks})
+
+	embedder, err := newEmbedder(cfg.Embeddings, trusted)
+	if err != nil {
+		return nil, err
+	}
+	s.indexer = catalog.NewIndexer(catalog.IndexConfig{Store: db.Store, Embedder: embedder, Logger: log})
+	s.pool = upstream.New(upstream.Config{
+		Version: versionString(), Logger: log, Getenv: cfg.Lookup(src), Open: box.Open, Trusted: trusted, Guarded: guarded,
+		MaxChildren: cfg.Gateway.MaxChildren, MaxResponse: cfg.Gateway.MaxResponseBytes, PerServer: cfg.Gateway.PerServer, CallTimeout: cfg.Gateway.CallTimeout,
+		OnHealth:       s.saveHealth,
+		OnEra:          s.saveEra,
+		OnToolsChanged: func(id string) { s.syncer.Enqueue(id) },
+	})
+	s.syncer = catalog.NewSyncer(catalog.SyncConfig{Store: db.Store, Pool: s.pool, Poke: s.indexer.Poke, Interval: cfg.Gateway.SyncInterval, Logger: log})
+	s.search = search.New(search.Config{Store: db.Store, Embedder: s.indexer.Active, Logger: log})
+	s.audit = audit.NewWriter(audit.Config{Append: db.AppendAudit, Sync: cfg.Audit.Sync, Logger: log})
+	s.hooks = hooks.NewRunner(hooks.Config{Logger: log})
+	registry := access.New(access.Config{Store: db.Store})
+	gw := gateway.New(gateway.Config{
+		Store: db.Store, Access: registry, Search: s.search, Pool: s.pool, Syncer: s.syncer, Audit: s.audit, AuditValues: cfg.Audit.Values,
+		Runner: s.hooks, PerPrincipal: cfg.Gateway.PerUser, Timeout: cfg.Gateway.CallTimeout, Logger: log,
+	})
+	adm := admin.New(admin.Config{Store: db.Store, Pool: s.pool, Syncer: s.syncer, Indexer: s.indexer, Search: s.search, Audit: s.audit, Secrets: box,
+		Policy: admin.Policy{LoopbackOnly: cfg.LoopbackOnly(), AllowStdio: cfg.Gateway.AllowStdioFromAPI, Networks: cfg.Gateway.AllowNetworks}, Logger: log})
+	d, err := door.New(door.Config{Authenticate: db.Authenticate, PublicURL: cfg.PublicURL, AllowedHosts: []string{addr},
+		AllowedOrigins: cfg.AllowedOrigins, LoopbackOnly: cfg.LoopbackOnly(), Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	s.mcp = mcpserver.New(mcpserver.Config{Gateway: gw, Version: versionString(), Logger: log})
+	s.handler = s.routes(d, rest.New(rest.Config{Gateway: gw, Admin: adm, Door: d, Version: versionString(), Logger: log}))
+	return s, nil
+}
+
+// routes is every door there is.
+func (s *server) routes(d *door.Door, api http.Handler) http.Handler {
+	r := chi.NewRouter()
+	r.Get("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	r.Get("/readyz", func(w http.ResponseWriter, q *http.Request) {
+		ctx, cancel := context.WithTimeout(q.Context(), 2*time.Second)
+		defer cancel()
+		if err := s.db.Ready(ctx); err != nil {
+			door.Problem(w, err)
+			return
+		}
+		fmt.Fprintln(w, "ready")
+	})
+	metadata := d.ProtectedResourceMetadata()
+	r.Method(http.MethodGet, "/.well-known/oauth-protected-resource", metadata)
+	r.Method(http.MethodGet, "/.well-known/oauth-protected-resource/mcp", metadata)
+	r.Handle("/mcp", d.Authenticated(s.mcp.HTTP()))
+	sse := d.Authenticated(s.mcp.SSE())
+	r.Handle("/sse", sse)
+	r.Handle("/message", sse)
+	r.NotFound(api.ServeHTTP)
+	r.MethodNotAllowed(api.ServeHTTP)
+	return d.Guard(r)
+}
+
+// httpServer bounds every phase of a request but the answer, which may be a
+// stream that lasts as long as its session.
+func (s *server) httpServer(log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		BaseContext:       func(net.Listener) context.Context { return context.Background() },
+	}
+}
+
+// run does what goes on in the background until ctx ends.
+func (s *server) run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.indexer.Run(ctx) })
+	g.Go(func() error { return s.syncer.Run(ctx) })
+	g.Go(func() error { return s.listen(ctx) })
+	g.Go(func() error { return s.prune(ctx) })
+	return g.Wait()
+}
+
+// listen hears of changes that other instances made, so that the word index is
+// warm before the next search asks for it.
+func (s *server) listen(ctx context.Context) error {
+	return s.db.Listen(ctx, func(payload string) {
+		var revision int64
+		if _, err := fmt.Sscanf(payload, "catalog %d", &revision); err != nil {
+			return
+		}
+		if err := s.search.Refresh(ctx, revision); err != nil && ctx.Err() == nil {
+			s.log.Warn("refresh the word index", "error", err)
+		}
+		s.indexer.Poke()
+	})
+}
+
+// prune removes audit rows that are older than they are to be kept.
+func (s *server) prune(ctx context.Context) error {
+	if s.retention == 0 {
+		return nil
+	}
+	tick := time.NewTicker(time.Hour)
+	defer tick.Stop()
+	for {
+		if err := s.db.PruneAudit(ctx, time.Now().Add(-s.retention)); err != nil && ctx.Err() == nil {
+			s.log.Warn("prune the audit", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// saveHealth keeps what the pool observed, for whoever asks the API.
+func (s *server) saveHealth(id string, h core.Health) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.db.SetHealth(ctx, id, h); err != nil {
+		s.log.Warn("save health", "server", id, "error", err)
+	}
+}
+
+func (s *server) saveEra(id, era string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.db.SetEra(ctx, id, era); err != nil {
+		s.log.Warn("save protocol generation", "server", id, "error", err)
+	}
+}
+
+// applyFile makes the registry hold what the file declares.
+func (s *server) applyFile(ctx context.Context, cfg config.Config) error {
+	servers := cfg.Gateway.Servers
+	for i := range servers {
+		if !cfg.Gateway.Enabled {
+			servers[i].Status = core.Inactive
+		}
+		servers[i] = admin.Defaults(servers[i])
+		if faults := admin.ValidateServer(servers[i]); len(faults) > 0 {
+			return fmt.Errorf("%s: gateway.servers[%d] (%s): %s: %s", cfg.File, i, servers[i].Name, faults[0].Pointer, faults[0].Message)
+		}
+	}
+	by := core.Request{ID: newRequestID(), Principal: core.Principal{TenantID: core.DefaultTenant, UserName: "configuration file"}}.Entry(core.LevelConfig, "reconcile")
+	changed, err := s.db.ReconcileServers(ctx, by, servers)
+	if err != nil {
+		return fmt.Errorf("apply %s: %w", cfg.File, err)
+	}
+	for _, id := range changed {
+		s.pool.Drop(id)
+		s.syncer.Enqueue(id)
+	}
+	return nil
+}
+
+// reloads applies the file again at each SIGHUP. One that cannot be applied
+// leaves everything as it was.
+func (s *server) reloads(ctx context.Context, hup <-chan os.Signal, src config.Source, flags map[string]string) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-hup:
+		}
+		cfg, err := config.Load(src, flags)
+		if err == nil {
+			err = s.applyFile(ctx, cfg)
+		}
+		if err != nil {
+			s.log.Error("reload failed, nothing has changed", "error", err)
+			continue
+		}
+		s.configured.Store(&cfg)
+		s.log.Info("reloaded", "file", cfg.File, "servers", len(cfg.Gateway.Servers))
+	}
+}
+
+// shutdown ends the sessions, waits for the calls under way, and closes the door.
+func (s *server) shutdown(h *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	g := errgroup.Group{}
+	g.Go(func() error { return h.Shutdown(ctx) })
+	g.Go(func() error { return s.mcp.Close(ctx) })
+	if err := g.Wait(); err != nil {
+		return h.Close()
+	}
+	return nil
+}
+
+// Close ends what newServer made, after run has returned: live sessions first,
+// then what they leave to write.
+func (s *server) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := s.pool.Close(); err != nil {
+		s.log.Warn("close upstream sessions", "error", err)
+	}
+	if err := s.hooks.Close(ctx); err != nil {
+		s.log.Warn("end background hooks", "error", err)
+	}
+	if err := s.audit.Close(ctx); err != nil {
+		s.log.Error("audit rows were lost", "error", err)
+	}
+}
