@@ -3,6 +3,7 @@ module github.com/toolscout/toolscout
 go 1.26.8
 
 require (
+	github.com/blevesearch/go-porterstemmer v1.0.3 // indirect
 	github.com/danielgtaylor/huma/v2 v2.37.2 // indirect
 	github.com/fsnotify/fsnotify v1.10.1 // indirect
 	github.com/go-chi/chi/v5 v5.5.0 // indirect
