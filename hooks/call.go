@@ -52,6 +52,8 @@ type Call struct {
 	Duration time.Duration
 	// Sent reports that a real tool was called, or may have been.
 	Sent bool
+	// IsError reports that the tool itself said that it failed.
+	IsError bool
 
 	// Warnings are shown to the caller beside the result.
 	Warnings []string
