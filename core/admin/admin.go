@@ -2,11 +2,8 @@ package admin
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/catalog"
@@ -101,39 +98,4 @@ func (a *Admin) failed(ctx context.Context, by core.AuditEntry, err error) error
 		a.log.Error("audit row lost", "action", by.Action, "request_id", by.RequestID, "error", auditErr)
 	}
 	return err
-}
-
-// known refuses an id that cannot be one, so that it never reaches a foreign key.
-func known(what, id string) error {
-	if uuid.Validate(id) != nil {
-		return core.Errorf(core.NotFound, "there is no %s %q", what, shorten(id))
-	}
-	return nil
-}
-
-func shorten(s string) string {
-	if len(s) <= 64 {
-		return s
-	}
-	return fmt.Sprintf("%.64s…", s)
-}
-
-// invalid is the error for faults; nil when there are none.
-func invalid(f []core.Fault) error {
-	if len(f) == 0 {
-		return nil
-	}
-	e := core.Errorf(core.InvalidParams, "%s: %s", at(f[0].Pointer), f[0].Message)
-	if len(f) > 1 {
-		e.Message += fmt.Sprintf(" (and %d more)", len(f)-1)
-	}
-	e.Faults = f
-	return e
-}
-
-func at(pointer string) string {
-	if pointer == "" {
-		return "the input"
-	}
-	return pointer
 }
