@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // account is who PostgreSQL runs as: this user, except that it refuses to run as root.
@@ -109,6 +110,7 @@ func (a account) canEnter(folder string) error {
 func (a account) command(ctx context.Context, atDeath syscall.Signal, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = "/"
+	cmd.WaitDelay = 5 * time.Second
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=GMT"}
 	cmd.SysProcAttr = dieWithOwner(atDeath)
 	cmd.SysProcAttr.Setpgid = true

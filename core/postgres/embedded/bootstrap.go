@@ -24,7 +24,8 @@ func bootstrap(ctx context.Context, prefix string, progress func(string)) error 
 	}
 	cmd := exec.CommandContext(ctx, "sh", "-c", bootstrapScript, "pg-bootstrap", prefix)
 	cmd.SysProcAttr = dieWithOwner(syscall.SIGTERM)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.SysProcAttr.Setpgid = true
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) } // the shell alone would wait for its command
 	read, write, err := os.Pipe()
 	if err != nil {
 		return err

@@ -84,7 +84,7 @@ func start(ctx context.Context, cfg Config, folder *folder) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	install, err := finder{who: who, prefix: cfg.Prefix, major: major, progress: cfg.Progress}.find(ctx)
+	install, err := finder{who: who, installed: installedBins(), prefix: cfg.Prefix, major: major, progress: cfg.Progress}.find(ctx)
 	if err != nil {
 		return nil, err
 	}

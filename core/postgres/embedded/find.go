@@ -39,58 +39,66 @@ func (i Install) Major() int { return numbers(i.Version)[0] }
 func (i Install) program(name string) string { return filepath.Join(i.Bin, name) }
 
 // Find gives the newest installed PostgreSQL (15 or later) with pgvector (0.8 or later); else the private one in prefix (empty:
-// DefaultPrefix), which it fetches if this machine has Debian's tools. Else the error is core.Unavailable and says what to install.
+// DefaultPrefix), fetched if need be and if this machine has Debian's tools. Else the error is core.Unavailable and says what to install.
 func Find(ctx context.Context, prefix string) (Install, error) {
 	who, err := accountFor("")
 	if err != nil {
 		return Install{}, err
 	}
-	return finder{who: who, prefix: prefix, progress: func(string) {}}.find(ctx)
+	return finder{who: who, installed: installedBins(), prefix: prefix, progress: func(string) {}}.find(ctx)
 }
 
 // finder looks for a PostgreSQL that an account can run.
 type finder struct {
-	who      account
-	prefix   string
-	major    int // the one that existing data needs; 0 for any
-	progress func(string)
+	who       account
+	installed []string // folders of programs to look into first
+	prefix    string
+	major     int // the one that existing data needs; 0 for any
+	progress  func(string)
 }
 
 func (f finder) find(ctx context.Context) (Install, error) {
-	prefix := f.prefix
-	shared := ""
-	if prefix == "" {
-		var err error
-		if prefix, err = DefaultPrefix(); err != nil {
-			return Install{}, err
-		}
-		shared = sharedPrefix // what root has fetched serves everybody
+	prefix, err := f.target()
+	groups := [][]string{f.installed}
+	if err == nil {
+		groups = append(groups, []string{filepath.Join(prefix, "bin")})
 	}
-	if found, ok := f.newest(ctx, installedBins()); ok {
-		return found, nil
+	if f.prefix == "" {
+		groups = append(groups, []string{filepath.Join(sharedPrefix, "bin")}) // what root has fetched serves everybody
 	}
-	for _, dir := range []string{prefix, shared} {
-		if found, ok := f.newest(ctx, []string{filepath.Join(dir, "bin")}); dir != "" && ok {
+	for _, bins := range groups {
+		if found, ok := f.newest(ctx, bins); ok {
 			return found, nil
 		}
 	}
 	if f.major != 0 && f.major != bootstrapMajor {
 		return Install{}, core.Errorf(core.Unavailable,
-			"the database was made by PostgreSQL %d, of which no installation with pgvector 0.8 or later was found: install it again", f.major)
+			"the database was made by PostgreSQL %d, of which no installation with pgvector 0.%d or later was found: install it again", f.major, minVectorMinor)
 	}
-	reason := bootstrap(ctx, prefix, f.progress)
-	if reason == nil {
-		var found Install
-		if found, reason = f.probe(ctx, filepath.Join(prefix, "bin")); reason == nil {
-			return found, nil
-		}
+	if err == nil {
+		err = bootstrap(ctx, prefix, f.progress)
 	}
-	if ctx.Err() != nil {
+	var found Install
+	if err == nil {
+		found, err = f.probe(ctx, filepath.Join(prefix, "bin"))
+	}
+	if err != nil && ctx.Err() != nil {
 		return Install{}, ctx.Err()
 	}
-	return Install{}, core.Errorf(core.Unavailable,
-		"no PostgreSQL %d or later with pgvector 0.%d or later is installed, and a private one could not be fetched: %v\n\n%s",
-		minPostgres, minVectorMinor, reason, advice())
+	if err != nil {
+		return Install{}, core.Errorf(core.Unavailable,
+			"no PostgreSQL %d or later with pgvector 0.%d or later is installed, and a private one could not be fetched: %v\n\n%s",
+			minPostgres, minVectorMinor, err, advice())
+	}
+	return found, nil
+}
+
+// target is where the private PostgreSQL belongs.
+func (f finder) target() (string, error) {
+	if f.prefix == "" {
+		return DefaultPrefix()
+	}
+	return filepath.Abs(f.prefix)
 }
 
 // newest probes the folders of programs and returns the highest version that will do.

@@ -24,21 +24,11 @@ type folder struct {
 
 // openFolder makes the folder if needed and takes its lock, which the kernel gives free however this process ends.
 func openFolder(path string) (*folder, error) {
-	mode := fs.FileMode(0o700)
-	if os.Geteuid() == 0 {
-		mode = 0o711 // PostgreSQL runs as somebody else and has to pass through
-	}
-	if err := os.MkdirAll(path, mode); err != nil {
+	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data folder: %w", err)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
+	if err := letThrough(path); err != nil {
 		return nil, fmt.Errorf("open the data folder: %w", err)
-	}
-	if missing := mode &^ info.Mode().Perm(); missing != 0 {
-		if err := os.Chmod(path, info.Mode().Perm()|missing); err != nil {
-			return nil, fmt.Errorf("open the data folder: %w", err)
-		}
 	}
 	lock, err := os.OpenFile(filepath.Join(path, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -48,6 +38,18 @@ func openFolder(path string) (*folder, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return &folder{path: path, data: filepath.Join(path, "pg"), lock: lock}, nil
+}
+
+// letThrough opens root's own folder for passing through, because PostgreSQL then runs as somebody else.
+func letThrough(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 || info.Sys().(*syscall.Stat_t).Uid != 0 || info.Mode().Perm()&0o001 != 0 {
+		return nil
+	}
+	return os.Chmod(path, info.Mode().Perm()|0o111)
 }
 
 // hold locks the file and leaves our process id in it, or tells whose is there.

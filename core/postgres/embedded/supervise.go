@@ -175,7 +175,7 @@ func (s *Server) arguments() []string {
 		"unix_socket_permissions=0700",
 	}
 	if s.noSync {
-		settings = append(settings, "fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=200", "shared_buffers=128MB")
+		settings = append(settings, "fsync=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0", "max_connections=200", "shared_buffers=128MB")
 	} else {
 		settings = append(settings, "max_connections=60", "shared_buffers=256MB")
 	}
