@@ -5,22 +5,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
-	"github.com/toolscout/toolscout/cmd/toolscout/config"
 	"github.com/toolscout/toolscout/core"
 )
 
 // welcome shows how the servers come up and their tools are indexed, and then
 // what to try next.
-func welcome(ctx context.Context, w io.Writer, s *server, cfg config.Config, token adminToken) {
-	if w == io.Discard {
-		return
-	}
-	s.watchStart(ctx, w)
+func welcome(ctx context.Context, w io.Writer, s started) {
+	s.server.watchStart(ctx, w)
 	if ctx.Err() == nil {
-		fmt.Fprint(w, bannerText(s.publicURL, token, len(cfg.Gateway.Servers)))
+		fmt.Fprint(w, bannerText(os.Args[0], s))
 	}
 }
 
@@ -91,8 +88,9 @@ func serverState(s core.Server) string {
 	return line
 }
 
-func bannerText(base string, token adminToken, servers int) string {
+func bannerText(program string, s started) string {
 	var b strings.Builder
+	base, token := s.server.publicURL, s.token
 	secret := "$TOOLSCOUT_TOKEN"
 	fmt.Fprintf(&b, "\nToolscout is ready.\n\n  MCP      %s/mcp\n  API      %s/docs\n", base, base)
 	switch {
@@ -104,11 +102,14 @@ func bannerText(base string, token adminToken, servers int) string {
 	default:
 		b.WriteString("  token    the one in TOOLSCOUT_ADMIN_TOKEN\n")
 	}
-	find, then := `bin/toolscout tools search "read a text file"`, `bin/toolscout tools call read_text_file path=examples/files/welcome.txt`
-	if servers == 0 {
-		find, then = `toolscout servers add files -- npx -y @modelcontextprotocol/server-filesystem .`, `toolscout tools search "read a text file"`
+	try := []string{`tools search "read a text file"`, `tools call read_text_file path=examples/files/welcome.txt`, `audit`}
+	if len(s.config.Gateway.Servers) == 0 {
+		try = []string{`servers add files -- npx -y @modelcontextprotocol/server-filesystem .`, `tools search "read a text file"`, `audit`}
 	}
-	fmt.Fprintf(&b, "\nTry next, in another terminal:\n\n  %s\n  %s\n  bin/toolscout audit\n", find, then)
+	b.WriteString("\nTry next, in another terminal:\n\n")
+	for _, t := range try {
+		fmt.Fprintf(&b, "  %s %s\n", program, t)
+	}
 	client, _ := json.MarshalIndent(map[string]any{"mcpServers": map[string]any{"toolscout": map[string]any{
 		"type": "http", "url": base + "/mcp", "headers": map[string]string{"Authorization": "Bearer " + secret}}}}, "  ", "  ")
 	fmt.Fprintf(&b, "\nPaste into an MCP client:\n\n  %s\n\n", client)

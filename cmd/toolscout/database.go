@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -26,12 +25,11 @@ const patience = 30 * time.Second
 
 // openDatabase connects to the database that is configured, or starts one, and
 // brings its schema up to date.
-func openDatabase(ctx context.Context, cfg config.Config, log *slog.Logger, people io.Writer) (*database, error) {
+func openDatabase(ctx context.Context, cfg config.Config, log *slog.Logger, say func(string)) (*database, error) {
 	db := &database{}
 	url := cfg.DatabaseURL
 	if url == "" {
-		own, err := embedded.Start(ctx, embedded.Config{DataDir: filepath.Join(cfg.DataDir, "postgres"), Logger: log,
-			Progress: func(line string) { fmt.Fprintln(people, line) }})
+		own, err := embedded.Start(ctx, embedded.Config{DataDir: filepath.Join(cfg.DataDir, "postgres"), Logger: log, Progress: say})
 		if err != nil {
 			return nil, err
 		}

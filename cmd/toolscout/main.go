@@ -31,6 +31,8 @@ type program struct {
 	stdout, stderr io.Writer
 	source         config.Source
 	json           bool
+	// people is where progress is shown; nil where nobody looks.
+	people io.Writer
 	// flags lie over the environment, by the variable's name.
 	flags map[string]string
 }

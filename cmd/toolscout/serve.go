@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -43,17 +42,28 @@ func (p *program) serve() *cobra.Command {
 				return err
 			}
 			defer done()
-			people := io.Discard
+			p.people = io.Discard
 			if banner {
-				people = p.stdout
+				p.people = p.stdout
 			}
-			return p.runServer(c.Context(), cfg, newLogger(logs, cfg.LogLevel), people)
+			return p.runServer(c.Context(), cfg, newLogger(logs, cfg.LogLevel), func(ctx context.Context, s started) {
+				if banner {
+					welcome(ctx, p.people, s)
+				}
+			})
 		},
 	}
 	p.serverVariables(c)
 	c.Flags().StringVar(&logFile, "log-file", "", "append the log to this file instead of standard error")
 	c.Flags().BoolVar(&banner, "banner", false, "show progress on standard output and, when ready, what to try next")
 	return c
+}
+
+// say tells people what takes time, where somebody looks.
+func (p *program) say(line string) {
+	if p.people != nil {
+		fmt.Fprintln(p.people, line)
+	}
 }
 
 func (p *program) logTo(name string) (io.Writer, func(), error) {
@@ -73,19 +83,29 @@ func newLogger(w io.Writer, level string) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l}))
 }
 
+// started is a server that listens.
+type started struct {
+	server *server
+	config config.Config
+	// url is how this machine reaches it.
+	url   string
+	token adminToken
+}
+
 // runServer starts everything, serves until ctx ends, and takes it down again in
-// the order that loses nothing: doors, calls, audit, sessions, database.
-func (p *program) runServer(ctx context.Context, cfg config.Config, log *slog.Logger, people io.Writer) error {
+// the order that loses nothing: doors, calls, sessions, audit, database. It
+// calls then, in a goroutine, once it listens.
+func (p *program) runServer(ctx context.Context, cfg config.Config, log *slog.Logger, then func(context.Context, started)) error {
 	for _, name := range config.Unknown(p.source) {
 		log.Warn("unknown environment variable", "name", name)
 	}
-	started := time.Now()
+	began := time.Now()
 	listener, err := listen(ctx, cfg.Addr)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
-	db, err := openDatabase(ctx, cfg, log, people)
+	db, err := openDatabase(ctx, cfg, log, p.say)
 	if err != nil {
 		return err
 	}
@@ -102,6 +122,12 @@ func (p *program) runServer(ctx context.Context, cfg config.Config, log *slog.Lo
 	if err != nil {
 		return err
 	}
+	local := localURL(listener.Addr().String())
+	unannounce, err := announce(cfg.DataDir, local)
+	if err != nil {
+		return err
+	}
+	defer unannounce()
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
@@ -116,13 +142,13 @@ func (p *program) runServer(ctx context.Context, cfg config.Config, log *slog.Lo
 	})
 	g.Go(func() error { return s.run(ctx) })
 	g.Go(func() error { return s.reloads(ctx, hup, p.source, p.flags) })
-	g.Go(func() error { welcome(ctx, people, s, cfg, token); return nil })
+	g.Go(func() error { then(ctx, started{s, cfg, local, token}); return nil })
 	g.Go(func() error {
 		<-ctx.Done()
 		return s.shutdown(httpServer)
 	})
 	log.Info("listening", "addr", listener.Addr().String(), "url", s.publicURL, "version", versionString(),
-		"ready_after_ms", time.Since(started).Milliseconds())
+		"ready_after_ms", time.Since(began).Milliseconds())
 	err = g.Wait()
 	log.Info("stopped")
 	if errors.Is(err, context.Canceled) {
@@ -142,11 +168,8 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// publicURL is how clients reach us: what is configured, else the address.
-func publicURL(cfg config.Config, addr string) string {
-	if cfg.PublicURL != "" {
-		return cfg.PublicURL
-	}
+// localURL is how this machine reaches a listener.
+func localURL(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return "http://" + addr
@@ -154,5 +177,5 @@ func publicURL(cfg config.Config, addr string) string {
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	return "http://" + strings.TrimSuffix(net.JoinHostPort(host, port), ":80")
+	return "http://" + net.JoinHostPort(host, port)
 }

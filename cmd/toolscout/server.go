@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -56,7 +57,7 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 		return nil, err
 	}
 	box := secret.New(key)
-	s := &server{db: db, log: log, publicURL: publicURL(cfg, addr), retention: cfg.Audit.Retention}
+	s := &server{db: db, log: log, publicURL: cmp.Or(cfg.PublicURL, localURL(addr)), retention: cfg.Audit.Retention}
 	s.configured.Store(&cfg)
 	trusted := egress.New(egress.Config{AllowPrivate: true})
 	guarded := egress.New(egress.Config{AllowPrivate: cfg.LoopbackOnly(), AllowNetworks: cfg.Gateway.AllowNetworks})

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -35,7 +36,7 @@ func Settings() []Setting {
 // running server.
 func ClientSettings() []Setting {
 	return []Setting{
-		{Name: "TOOLSCOUT_URL", Default: "http://127.0.0.1:8080", Help: "the server that the commands talk to"},
+		{Name: "TOOLSCOUT_URL", Help: "the server that the commands talk to; default: the one that runs with this data folder, or `http://127.0.0.1:8080`"},
 		{Name: "TOOLSCOUT_TOKEN", Secret: true, Help: "the token they use; default, for a server on this machine: the first admin's, from the data folder"},
 	}
 }
@@ -86,7 +87,12 @@ func (s Setting) value(src Source, flags map[string]string) (string, error) {
 // Client is what the commands need that talk to a running server.
 type Client struct {
 	URL, Token, DataDir string
+	// Chosen reports that the URL was set, and is not a default.
+	Chosen bool
 }
+
+// URLFile is where, in its data folder, a running server says how to reach it.
+const URLFile = "url"
 
 // LoadClient reads the settings of a command that talks to a running server.
 func LoadClient(src Source, flags map[string]string) (Client, error) {
@@ -95,8 +101,15 @@ func LoadClient(src Source, flags map[string]string) (Client, error) {
 		return Client{}, err
 	}
 	c := Client{URL: strings.TrimSuffix(env["TOOLSCOUT_URL"], "/"), Token: env["TOOLSCOUT_TOKEN"], DataDir: env["TOOLSCOUT_DATA_DIR"]}
+	c.Chosen = c.URL != ""
 	if c.DataDir == "" {
 		c.DataDir = defaultDataDir(src)
+	}
+	if !c.Chosen {
+		c.URL = "http://127.0.0.1:8080"
+		if raw, err := src.ReadFile(filepath.Join(c.DataDir, URLFile)); err == nil {
+			c.URL = strings.TrimSpace(string(raw))
+		}
 	}
 	if err := checkOrigin(c.URL); err != nil {
 		return Client{}, fmt.Errorf("TOOLSCOUT_URL: %w", err)

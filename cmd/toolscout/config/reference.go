@@ -1,0 +1,58 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Reference is docs/configuration.md: every variable and every key, from the
+// same tables that Load reads.
+func Reference() string {
+	var b strings.Builder
+	b.WriteString("# Configuration\n\n<!-- Made from the code by `make docs`; do not edit. -->\n\n" +
+		"Flags win over the environment, the environment over the file. Variables marked\nwith * may also be given as `NAME_FILE`, the path of a file that holds the value.\n\n")
+	b.WriteString("## The server's environment\n\n")
+	settingsTable(&b, Settings())
+	b.WriteString("\n## The environment of the commands that talk to a server\n\n")
+	settingsTable(&b, ClientSettings())
+	b.WriteString("\n## The file\n\nTOML, read at the start and at SIGHUP. A key that is not in these tables is\nrefused, with its line. `${NAME}` reads the environment; in a server's `env`,\n`headers`, `url`, `command` and `args` it is read when the server is connected to, so that one that is\nnot set makes that server `misconfigured` and nothing else. At SIGHUP the servers\nare applied anew; the other tables need a restart.\n")
+	f := reflect.TypeFor[file]()
+	for i := range f.NumField() {
+		table := f.Field(i)
+		fmt.Fprintf(&b, "\n### `[%s]`\n\n", table.Tag.Get("toml"))
+		keysTable(&b, table.Type)
+	}
+	b.WriteString("\n### `[[gateway.servers]]`\n\nOne table for each server. A server that leaves the file becomes inactive; its id and\neverybody's switches stay for when it comes back.\n\n")
+	keysTable(&b, reflect.TypeFor[fileServer]())
+	return b.String()
+}
+
+func settingsTable(b *strings.Builder, settings []Setting) {
+	b.WriteString("| variable | default | meaning |\n|---|---|---|\n")
+	for _, s := range settings {
+		name := "`" + s.Name + "`"
+		if s.Also != "" {
+			name += " or `" + s.Also + "`"
+		}
+		if s.Secret {
+			name += " *"
+		}
+		fmt.Fprintf(b, "| %s | %s | %s |\n", name, code(s.Default), s.Help)
+	}
+}
+
+func keysTable(b *strings.Builder, t reflect.Type) {
+	b.WriteString("| key | default | meaning |\n|---|---|---|\n")
+	for i := range t.NumField() {
+		f := t.Field(i)
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", f.Tag.Get("toml"), code(f.Tag.Get("default")), f.Tag.Get("help"))
+	}
+}
+
+func code(s string) string {
+	if s == "" || strings.Contains(s, " ") {
+		return s
+	}
+	return "`" + s + "`"
+}

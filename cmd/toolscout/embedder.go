@@ -1,0 +1,23 @@
+package main
+
+import (
+	"github.com/toolscout/toolscout/cmd/toolscout/config"
+	"github.com/toolscout/toolscout/core/egress"
+	"github.com/toolscout/toolscout/embeddings"
+	"github.com/toolscout/toolscout/embeddings/builtin"
+)
+
+// queryCache is how many queries' vectors are kept of a model behind a service.
+const queryCache = 1000
+
+// newEmbedder makes the model that is configured. It does not reach out.
+func newEmbedder(c config.Embeddings, out *egress.Guard) (embeddings.Embedder, error) {
+	if c.Provider == "builtin" {
+		return builtin.New()
+	}
+	e, err := embeddings.NewHTTP(embeddings.HTTPConfig{Provider: c.Provider, BaseURL: c.BaseURL, Model: c.Model, APIKey: c.APIKey, Client: out.Client(0)})
+	if err != nil {
+		return nil, err
+	}
+	return embeddings.Cached(e, queryCache), nil
+}
