@@ -44,6 +44,8 @@ create table mcp_server_tools (
 
 create index mcp_server_tools_revision on mcp_server_tools (revision);
 create index mcp_server_tools_name on mcp_server_tools (name, id) where removed_at is null;
+-- With the hash, so that what lacks a vector is found without reading the rows.
+create index mcp_server_tools_text on mcp_server_tools (id) include (text_hash) where removed_at is null;
 create index mcp_server_tools_domain on mcp_server_tools (server_id) where domain is not null and removed_at is null;
 
 -- Tools that went with their server: followers must hear of them too.

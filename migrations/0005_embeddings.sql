@@ -30,7 +30,7 @@ create table tool_embeddings (
     -- Of the text that the vector was made of.
     text_hash bytea   not null,
     emb       halfvec not null,
-    constraint tool_embeddings_pkey primary key (tool_id, model_id)
+    constraint tool_embeddings_pkey primary key (tool_id, model_id) include (text_hash)
 );
 
 alter table tool_embeddings alter column emb set storage plain;

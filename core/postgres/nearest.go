@@ -1,0 +1,150 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/pgvector/pgvector-go"
+
+	"github.com/toolscout/toolscout/core"
+)
+
+// NearestQuery asks for the tools nearest to a query.
+type NearestQuery struct {
+	ModelID int64
+	// Servers is the allowed set: no tool of another server is ever given.
+	Servers []string
+	// Domain narrows down further, unless empty.
+	Domain string
+	// Vectors are the query's, of the model's dimension and of unit length: the
+	// whole query first, then each of its clauses.
+	Vectors [][]float32
+	Limit   int
+	// Exact compares with every allowed tool. Otherwise an HNSW index may be used,
+	// which is faster where tens of thousands are allowed and may miss some.
+	Exact bool
+}
+
+// ToolCosines are the cosines of a tool with each vector of a query, in order.
+type ToolCosines struct {
+	ToolID   string
+	ServerID string
+	Cosines  []float32
+}
+
+// The operator <#> is the negative inner product, which for unit vectors is the
+// negative cosine; it costs less than the cosine distance and uses the same index.
+
+// Nearest gives the tools that rank highest by the cosine with the whole query
+// plus, where there are clauses, the cosine with the nearest of them; the best
+// first.
+//
+// The statements are planned for the values they get: a plan made for any values
+// uses the HNSW index where few tools are allowed, and then finds almost none.
+func (s *Store) Nearest(ctx context.Context, q NearestQuery) ([]ToolCosines, error) {
+	if err := checkVectors(q.Vectors); err != nil {
+		return nil, err
+	}
+	args := pgx.StrictNamedArgs{"model": q.ModelID, "servers": ids(q.Servers), "limit": max(q.Limit, 1)}
+	for i, v := range q.Vectors {
+		args[fmt.Sprintf("v%d", i)] = pgvector.NewHalfVector(v)
+	}
+	allowed := `e.model_id = @model and e.server_id = any(@servers)`
+	if q.Domain != "" {
+		args["domain"] = clean(q.Domain)
+		allowed += ` and coalesce(e.domain, (select s.domain from mcp_servers s where s.id = e.server_id)) = @domain`
+	}
+	query := exactQuery(allowed, len(q.Vectors))
+	if !q.Exact {
+		delete(args, "model") // a literal there: the index is a partial one
+		allowed = strings.Replace(allowed, "@model", fmt.Sprint(q.ModelID), 1)
+		query = indexQuery(allowed, len(q.Vectors), len(q.Vectors[0]), q.ModelID)
+	}
+	return s.cosines(ctx, "find nearest tools", query, args)
+}
+
+// Cosines gives the cosines of these tools with each of the vectors, in no
+// particular order. Tools without a vector of the model are left out.
+func (s *Store) Cosines(ctx context.Context, modelID int64, toolIDs []string, vectors [][]float32) ([]ToolCosines, error) {
+	if err := checkVectors(vectors); err != nil {
+		return nil, err
+	}
+	args := pgx.StrictNamedArgs{"model": modelID, "tools": ids(toolIDs)}
+	for i, v := range vectors {
+		args[fmt.Sprintf("v%d", i)] = pgvector.NewHalfVector(v)
+	}
+	return s.cosines(ctx, "compare tools", fmt.Sprintf(`
+		select e.tool_id, e.server_id, %s as cosines from tool_embeddings e
+		where e.tool_id = any(@tools) and e.model_id = @model`, cosineArray(len(vectors))), args)
+}
+
+func (s *Store) cosines(ctx context.Context, op, query string, args pgx.StrictNamedArgs) ([]ToolCosines, error) {
+	rows, err := s.pool.Query(ctx, query, pgx.QueryExecModeCacheDescribe, args)
+	if err != nil {
+		return nil, wrap(op, err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[ToolCosines])
+	return found, wrap(op, err)
+}
+
+// exactQuery reads the vector of every allowed tool once. The sum, if only with 0,
+// keeps the planner from the HNSW index, which cannot give this order.
+func exactQuery(allowed string, vectors int) string {
+	return fmt.Sprintf(`
+		select e.tool_id, e.server_id, %s as cosines
+		from (
+			select e.tool_id, e.server_id, e.emb from tool_embeddings e where %s
+			order by %s limit @limit) e`,
+		cosineArray(vectors), allowed, rank(vectors))
+}
+
+// indexQuery takes the nearest of each vector by the HNSW index of the model, and
+// ranks all of those.
+func indexQuery(allowed string, vectors, dimensions int, modelID int64) string {
+	nearest := make([]string, vectors)
+	for i := range nearest {
+		nearest[i] = fmt.Sprintf(`(select e.tool_id from tool_embeddings e where %s
+			order by e.emb::halfvec(%d) <#> @v%d::halfvec(%d) limit @limit)`, allowed, dimensions, i, dimensions)
+	}
+	return fmt.Sprintf(`
+		select e.tool_id, e.server_id, %s as cosines
+		from tool_embeddings e
+		where e.model_id = %d and e.tool_id = any(array(%s))
+		order by %s limit @limit`,
+		cosineArray(vectors), modelID, strings.Join(nearest, " union "), rank(vectors))
+}
+
+func cosineArray(vectors int) string {
+	cosines := make([]string, vectors)
+	for i := range cosines {
+		cosines[i] = fmt.Sprintf(`-(e.emb <#> @v%d::halfvec)`, i)
+	}
+	return `array[` + strings.Join(cosines, ", ") + `]::real[]`
+}
+
+// rank is what Nearest orders by, the smallest first.
+func rank(vectors int) string {
+	if vectors == 1 {
+		return `(e.emb <#> @v0::halfvec) + 0`
+	}
+	clauses := make([]string, vectors-1)
+	for i := range clauses {
+		clauses[i] = fmt.Sprintf(`e.emb <#> @v%d::halfvec`, i+1)
+	}
+	return `(e.emb <#> @v0::halfvec) + least(` + strings.Join(clauses, ", ") + `)`
+}
+
+// checkVectors is InvalidParams for vectors that cannot be compared.
+func checkVectors(vectors [][]float32) error {
+	if len(vectors) == 0 || len(vectors[0]) == 0 {
+		return core.Errorf(core.InvalidParams, "a query needs a vector")
+	}
+	for _, v := range vectors {
+		if len(v) != len(vectors[0]) {
+			return core.Errorf(core.InvalidParams, "the vectors of a query have different dimensions")
+		}
+	}
+	return nil
+}

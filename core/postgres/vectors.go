@@ -1,0 +1,86 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/pgvector/pgvector-go"
+
+	"github.com/toolscout/toolscout/core"
+)
+
+// ToolVector is a tool's vector: of unit length, or zero for a text without any
+// known word. TextHash is that of the ToolText it was made of.
+type ToolVector struct {
+	ToolID   string
+	TextHash []byte
+	Vector   []float32
+}
+
+// Pending gives tools without a vector of a model for their text as it is now, at
+// most limit of them. A tool that cannot be embedded stays pending until it gets
+// some vector: the zero vector says that only its words count.
+func (s *Store) Pending(ctx context.Context, modelID int64, limit int) ([]ToolText, error) {
+	rows, err := s.pool.Query(ctx, `
+		select `+toolTextColumns+`
+		from (
+			select t.id from mcp_server_tools t
+			where t.removed_at is null and not exists (
+				select from tool_embeddings e where e.tool_id = t.id and e.model_id = $1 and e.text_hash = t.text_hash)
+			order by t.id limit $2) pending
+		join mcp_server_tools t on t.id = pending.id join mcp_servers s on s.id = t.server_id`, modelID, max(limit, 1))
+	if err != nil {
+		return nil, wrap("list pending tools", err)
+	}
+	tools, err := pgx.CollectRows(rows, pgx.RowToStructByName[ToolText])
+	return tools, wrap("list pending tools", err)
+}
+
+// CountPending gives how many tools lack a vector of a model for their text as it
+// is now, and how many tools there are.
+func (s *Store) CountPending(ctx context.Context, modelID int64) (pending, total int, err error) {
+	err = s.pool.QueryRow(ctx, `
+		select count(*) filter (where e.tool_id is null), count(*)
+		from mcp_server_tools t
+		left join tool_embeddings e on e.tool_id = t.id and e.model_id = $1 and e.text_hash = t.text_hash
+		where t.removed_at is null`, modelID).Scan(&pending, &total)
+	return pending, total, wrap("count pending tools", err)
+}
+
+// SaveVectors writes vectors of a model over those that there are. Tools that are
+// gone, or have another text meanwhile, are left out. InvalidParams when a vector
+// has another dimension than the model, NotFound when there is no such model.
+func (s *Store) SaveVectors(ctx context.Context, modelID int64, vectors []ToolVector) error {
+	model, err := s.model(ctx, modelID)
+	if err != nil {
+		return wrap("save vectors", err)
+	}
+	toolIDs := make([]string, 0, len(vectors))
+	hashes := make([][]byte, 0, len(vectors))
+	halves := make([]pgvector.HalfVector, 0, len(vectors))
+	for _, v := range vectors {
+		if len(v.Vector) != model.Dimensions {
+			return core.Errorf(core.InvalidParams, "a vector has %d dimensions, the embedding model %q has %d",
+				len(v.Vector), model.Name, model.Dimensions)
+		}
+		if isID(v.ToolID) {
+			toolIDs = append(toolIDs, v.ToolID)
+			hashes = append(hashes, v.TextHash)
+			halves = append(halves, pgvector.NewHalfVector(v.Vector))
+		}
+	}
+	var batch pgx.Batch
+	// Holds off changes of the catalog, so that no tool is removed between its
+	// being looked up and its vector being there. A statement of its own: the next
+	// one has to see what this one waited for.
+	batch.Queue(`select from revision for share`)
+	batch.Queue(`
+		insert into tool_embeddings (tool_id, model_id, server_id, domain, text_hash, emb)
+		select distinct on (t.id) t.id, $1, t.server_id, t.domain, t.text_hash, u.emb
+		from unnest($2::uuid[], $3::bytea[], $4::halfvec[]) as u (tool_id, text_hash, emb)
+		join mcp_server_tools t on t.id = u.tool_id and t.text_hash = u.text_hash and t.removed_at is null
+		order by t.id
+		on conflict (tool_id, model_id) do update set server_id = excluded.server_id, domain = excluded.domain,
+			text_hash = excluded.text_hash, emb = excluded.emb`, modelID, toolIDs, hashes, halves)
+	return wrap("save vectors", s.pool.SendBatch(ctx, &batch).Close())
+}
