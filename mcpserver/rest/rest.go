@@ -1,0 +1,136 @@
+// Package rest serves the HTTP API: what a caller can do without MCP, what an
+// admin can do, and its own description.
+//
+// One table (routes.go) says all there is to a route: its types, its problems,
+// who may use it. The OpenAPI document is made of that table, and inputs are
+// validated against the schemas of that document, so that what is documented is
+// what is enforced. Handlers decode, ask core/gateway or core/admin, and encode.
+package rest
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/admin"
+	"github.com/toolscout/toolscout/core/gateway"
+	"github.com/toolscout/toolscout/mcpserver/door"
+)
+
+// Config is what the API is made of.
+type Config struct {
+	Gateway *gateway.Gateway
+	Admin   *admin.Admin
+	Door    *door.Door
+	// Version of this program, told in the description.
+	Version string
+}
+
+// api serves the routes.
+type api struct {
+	gateway  *gateway.Gateway
+	admin    *admin.Admin
+	document []byte
+}
+
+// New makes the handler of /v1/, /openapi.json and /docs. It expects to stand
+// behind Door.Guard, and asks the Door itself who calls. A route table that
+// cannot be described is a mistake of ours, and panics.
+func New(config Config) http.Handler {
+	a := &api{gateway: config.Gateway, admin: config.Admin}
+	routes := a.routes()
+	var err error
+	if a.document, err = describe(routes, config.Version); err != nil {
+		panic(fmt.Errorf("describe the API: %w", err))
+	}
+	parts, err := newSchemas(a.document)
+	if err != nil {
+		panic(fmt.Errorf("read the description of the API: %w", err))
+	}
+	mux := chi.NewRouter()
+	mux.Use(middleware.GetHead)
+	mux.NotFound(a.notFound)
+	mux.MethodNotAllowed(methodNotAllowed(mux))
+	mux.Get("/openapi.json", a.openapi)
+	mux.Get("/docs", docs())
+	mux.Group(func(r chi.Router) {
+		r.Use(config.Door.Authenticated)
+		for _, rt := range routes {
+			compiled, err := parts.compile(rt)
+			if err != nil {
+				panic(fmt.Errorf("compile the API: %w", err))
+			}
+			r.Method(rt.method, rt.path, a.handler(compiled))
+		}
+	})
+	return mux
+}
+
+// handler serves one route.
+func (a *api) handler(rt *compiled) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		if err := a.serve(rt, w, r); err != nil {
+			writeProblem(w, r, err)
+		}
+	})
+}
+
+// serve runs a route. Attempts of admins' work that fail before they reach
+// core/admin are recorded here; those that fail there are recorded there.
+func (a *api) serve(rt *compiled, w http.ResponseWriter, r *http.Request) error {
+	req := door.Request(r.Context())
+	if rt.action == "" {
+		return rt.endpoint.serve(rt, w, r)
+	}
+	if !req.Principal.Admin() {
+		return a.admin.Refuse(r.Context(), req, rt.action, core.Errorf(core.Denied, "this needs the role admin"))
+	}
+	err := rt.endpoint.serve(rt, w, r)
+	var early undecodable
+	if errors.As(err, &early) && r.Method != http.MethodGet {
+		return a.admin.Refuse(r.Context(), req, rt.action, err)
+	}
+	return err
+}
+
+func (a *api) notFound(w http.ResponseWriter, r *http.Request) {
+	writeProblem(w, r, refuse(http.StatusNotFound, "there is nothing at this path").
+		withHint("see /docs for what there is"))
+}
+
+// methodNotAllowed names the methods that a path does know, which chi's own
+// answer does and a custom one is not told.
+func methodNotAllowed(mux chi.Routes) http.HandlerFunc {
+	methods := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+	return func(w http.ResponseWriter, r *http.Request) {
+		path := r.URL.Path
+		if r.URL.RawPath != "" {
+			path = r.URL.RawPath
+		}
+		var allowed []string
+		for _, m := range methods {
+			asked := m
+			if m == http.MethodHead {
+				asked = http.MethodGet
+			}
+			if mux.Match(chi.NewRouteContext(), asked, path) {
+				allowed = append(allowed, m)
+			}
+		}
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		door.Refuse(w, http.StatusMethodNotAllowed, r.Method+" is not possible here; "+strings.Join(allowed, ", ")+" are")
+	}
+}
+
+// openapi serves the description.
+func (a *api) openapi(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-cache")
+	_, _ = w.Write(a.document) // the client may have gone
+}
