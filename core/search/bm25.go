@@ -1,0 +1,206 @@
+package search
+
+import (
+	"cmp"
+	"container/heap"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+)
+
+// The parameters of BM25 (Robertson and Zaragoza, 2009, "The Probabilistic
+// Relevance Framework: BM25 and Beyond", 3.5), at their usual values.
+const (
+	k1 = 1.2
+	b  = 0.75
+)
+
+// scores are the BM25 scores of all tools for one query. They are 0 for a tool
+// that holds none of its terms or must not be seen.
+type scores struct {
+	index *index
+	terms []weighted
+	// seen says of each group whether it may be seen.
+	seen    []bool
+	visible int // tools
+	byPart  [][]float32
+}
+
+// weighted is a term of the query and how much it counts.
+type weighted struct {
+	term string
+	idf  float64
+}
+
+// pool keeps the arrays of scores from one search to the next.
+type pool struct{ arrays sync.Pool }
+
+func (p *pool) array(n int) []float32 {
+	if a, ok := p.arrays.Get().(*[]float32); ok && cap(*a) >= n {
+		clear((*a)[:n])
+		return (*a)[:n]
+	}
+	return make([]float32, n)
+}
+
+// release gives the arrays back; the scores must not be used again.
+func (s *scores) release(p *pool) {
+	for i := range s.byPart {
+		p.arrays.Put(&s.byPart[i])
+	}
+	s.byPart = nil
+}
+
+// scope says which groups a caller may see: those of the servers, and of one
+// domain unless it is "".
+func (x *index) scope(servers []string, domain string) (seen []bool, visible int) {
+	seen = make([]bool, len(x.groups))
+	for _, server := range servers {
+		for _, g := range x.byServer[server] {
+			if domain != "" && x.groups[g].domain != domain || seen[g] {
+				continue
+			}
+			seen[g] = true
+			visible += x.groups[g].live
+		}
+	}
+	return seen, visible
+}
+
+// score scores every tool in scope. A term that occurs twice in the query counts
+// twice.
+func (x *index) score(query []string, servers []string, domain string, p *pool) *scores {
+	s := &scores{index: x, byPart: make([][]float32, len(x.parts))}
+	s.seen, s.visible = x.scope(servers, domain)
+	for i := range x.parts {
+		s.byPart[i] = p.array(len(x.parts[i].ids))
+	}
+	if s.visible == 0 {
+		return s
+	}
+	for _, term := range query {
+		frequency := 0
+		for i := range x.parts {
+			frequency += x.parts[i].frequency(term)
+		}
+		idf := math.Log(1 + (float64(x.live-frequency)+.5)/(float64(frequency)+.5))
+		s.terms = append(s.terms, weighted{term, idf})
+		if frequency > 0 {
+			for i := range x.parts {
+				s.addTerm(&x.parts[i], s.byPart[i], term, idf)
+			}
+		}
+	}
+	return s
+}
+
+func (s *scores) addTerm(p *part, to []float32, term string, idf float64) {
+	average := float64(s.index.length) / float64(s.index.live)
+	gain, short, long := float32(idf*(k1+1)), float32(k1*(1-b)), float32(k1*b/average)
+	for _, posting := range p.list(term) {
+		place := posting >> countBits
+		f := p.facts[place]
+		if !s.seen[f.group] || p.isDead(place) {
+			continue
+		}
+		count := float32(posting & maxCount)
+		to[place] += gain * count / (count + short + long*float32(f.length))
+	}
+}
+
+// of is the score of one tool, and its name; "" when it is not in the index.
+func (s *scores) of(id uuid.UUID) (score float32, name string) {
+	p, place, ok := s.index.find(id)
+	if !ok {
+		return 0, ""
+	}
+	return s.byPart[p][place], s.index.parts[p].names[place]
+}
+
+// coverage is how much of the query, weighed by how rare its terms are, occurs in
+// one tool: 0 to 1.
+func (s *scores) coverage(id uuid.UUID) float64 {
+	p, place, ok := s.index.find(id)
+	if !ok {
+		return 0
+	}
+	var covered, all float64
+	for _, t := range s.terms {
+		all += t.idf
+		list := s.index.parts[p].list(t.term)
+		at, _ := slices.BinarySearch(list, place<<countBits)
+		if at < len(list) && list[at]>>countBits == place {
+			covered += t.idf
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return covered / all
+}
+
+// match is a tool with its score.
+type match struct {
+	id    uuid.UUID
+	name  string
+	score float32
+}
+
+// compare orders matches: the better first, then by name and id, so that two
+// searches give the same order.
+func (m match) compare(n match) int {
+	return cmp.Or(cmp.Compare(n.score, m.score), cmp.Compare(m.name, n.name), slices.Compare(m.id[:], n.id[:]))
+}
+
+// worst is a heap of matches with the last in order on top.
+type worst []match
+
+func (w worst) Len() int           { return len(w) }
+func (w worst) Less(i, j int) bool { return w[i].compare(w[j]) > 0 }
+func (w worst) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
+func (w *worst) Push(x any)        { *w = append(*w, x.(match)) }
+func (w *worst) Pop() any {
+	last := (*w)[len(*w)-1]
+	*w = (*w)[:len(*w)-1]
+	return last
+}
+
+// top gives the n best tools with a score, best first.
+func (s *scores) top(n int) []match {
+	return s.best(n, func(_ uuid.UUID, score float32) bool { return score > 0 })
+}
+
+// fill gives the first n tools by name among those without a score that are not
+// taken yet: something to show where little fits.
+func (s *scores) fill(n int, taken func(uuid.UUID) bool) []match {
+	return s.best(n, func(id uuid.UUID, score float32) bool { return score == 0 && !taken(id) })
+}
+
+func (s *scores) best(n int, wanted func(uuid.UUID, float32) bool) []match {
+	var kept worst
+	if n <= 0 {
+		return kept
+	}
+	for i := range s.index.parts {
+		p := &s.index.parts[i]
+		for place, score := range s.byPart[i] {
+			if len(kept) == n && score < kept[0].score || !wanted(p.ids[place], score) ||
+				!s.seen[p.facts[place].group] || p.isDead(uint32(place)) {
+				continue
+			}
+			m := match{p.ids[place], p.names[place], score}
+			if len(kept) < n {
+				heap.Push(&kept, m)
+				continue
+			}
+			if m.compare(kept[0]) < 0 {
+				kept[0] = m
+				heap.Fix(&kept, 0)
+			}
+		}
+	}
+	slices.SortFunc(kept, match.compare)
+	return kept
+}

@@ -1,0 +1,214 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/postgres"
+)
+
+// search is one search on its way.
+type search struct {
+	engine *Engine
+	query  Query
+	limit  int     // candidates of each half
+	words  *scores // nil when the word index is missing
+
+	model   core.Model
+	vectors [][]float32 // the query's and its clauses'; nil when they say nothing
+
+	found map[uuid.UUID]*candidate
+}
+
+// candidate is a tool that one of the halves proposed.
+type candidate struct {
+	id      uuid.UUID
+	name    string
+	server  string
+	cosine  float32 // to the whole query
+	meaning float32 // the mean of cosine and that to the nearest clause
+	words   float32 // BM25
+	known   bool    // the cosine was looked up
+	score   float64
+}
+
+// embed asks for the vectors of the query and its clauses.
+func (s *search) embed(ctx context.Context) error {
+	embedder, model, err := s.engine.config.Embedder()
+	if err != nil {
+		return fmt.Errorf("no active embedding model: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
+	defer cancel()
+	vectors, err := embedder.Embed(ctx, append([]string{s.query.Text}, clauses(s.query.Text)...))
+	if err != nil {
+		return fmt.Errorf("embed the query: %w", err)
+	}
+	for _, v := range vectors {
+		if len(v) != model.Dimensions {
+			return fmt.Errorf("the query's vector has %d dimensions, the model on record %d", len(v), model.Dimensions)
+		}
+	}
+	s.model = model
+	if !zero(vectors[0]) {
+		s.vectors = vectors
+	}
+	return nil
+}
+
+func zero(v []float32) bool {
+	return !slices.ContainsFunc(v, func(x float32) bool { return x != 0 })
+}
+
+// gather unites the nearest tools with those that share the query's words, and
+// sees to it that each has both scores.
+func (s *search) gather(ctx context.Context) error {
+	s.gatherWords()
+	if s.vectors == nil {
+		return nil
+	}
+	near, err := s.engine.config.Store.Nearest(ctx, postgres.NearestQuery{ModelID: s.model.ID, Servers: s.query.Servers,
+		Domain: s.query.Domain, Vectors: s.vectors, Limit: s.limit,
+		Exact: s.words == nil || s.words.visible <= exactLimit})
+	if err != nil {
+		return fmt.Errorf("nearest tools: %w", err)
+	}
+	if err := s.learn(near); err != nil {
+		return err
+	}
+	var missing []string
+	for id, c := range s.found {
+		if !c.known {
+			missing = append(missing, id.String())
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	rest, err := s.engine.config.Store.Cosines(ctx, s.model.ID, missing, s.vectors)
+	if err != nil {
+		return fmt.Errorf("cosines of %d tools: %w", len(missing), err)
+	}
+	return s.learn(rest)
+}
+
+// gatherWords proposes the tools with the best word scores.
+func (s *search) gatherWords() {
+	s.found = make(map[uuid.UUID]*candidate, 2*s.limit)
+	if s.words == nil {
+		return
+	}
+	for _, m := range s.words.top(s.limit) {
+		s.add(m)
+	}
+}
+
+func (s *search) add(m match) {
+	s.found[m.id] = &candidate{id: m.id, name: m.name, server: s.words.index.server(m.id), words: m.score}
+}
+
+// learn notes the cosines of tools, some of which may be new.
+func (s *search) learn(list []postgres.ToolCosines) error {
+	for _, t := range list {
+		id, err := uuid.Parse(t.ToolID)
+		if err != nil || len(t.Cosines) != len(s.vectors) {
+			return errors.Join(errors.New("the database answered no cosines"), err)
+		}
+		c := s.found[id]
+		if c == nil {
+			c = &candidate{id: id, server: t.ServerID}
+			if s.words != nil {
+				c.words, c.name = s.words.of(id)
+			}
+			s.found[id] = c
+		}
+		c.known = true
+		c.cosine, c.meaning = t.Cosines[0], t.Cosines[0]
+		if clauses := t.Cosines[1:]; len(clauses) > 0 {
+			c.meaning = (c.cosine + slices.Max(clauses)) / 2
+		}
+	}
+	return nil
+}
+
+// withoutVectors starts over with the words alone.
+func (s *search) withoutVectors() {
+	s.vectors = nil
+	s.query.MinSimilarity = 0
+	s.gatherWords()
+}
+
+// answer orders the candidates and judges them.
+func (s *search) answer() Answer {
+	if len(s.found) == 0 {
+		return Answer{Suggestion: suggestNoKnownWord}
+	}
+	ranked := s.ranked()
+	if len(ranked) > s.query.TopK {
+		ranked = ranked[:s.query.TopK]
+	}
+	answer := Answer{Hits: make([]Hit, len(ranked)), Suggestion: s.suggestion(ranked)}
+	for i, c := range ranked {
+		answer.Hits[i] = Hit{ToolID: c.id.String(), ServerID: c.server, Score: c.score}
+	}
+	return answer
+}
+
+// ranked gives the candidates best first. The score is the mean of both halves'
+// scores, each divided by the best there is: that ranked better than either half
+// and than the fusion of ranks on every development set. Ties go by name and id.
+func (s *search) ranked() []*candidate {
+	list := make([]*candidate, 0, len(s.found))
+	var meaning, words float32
+	for _, c := range s.found {
+		meaning, words = max(meaning, c.meaning), max(words, c.words)
+		if c.cosine >= float32(s.query.MinSimilarity) || s.query.MinSimilarity == 0 {
+			list = append(list, c)
+		}
+	}
+	for _, c := range list {
+		c.score = fuse(share(c.meaning, meaning), share(c.words, words), meaning > 0, words > 0)
+	}
+	slices.SortFunc(list, func(a, b *candidate) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.name, b.name), slices.Compare(a.id[:], b.id[:]))
+	})
+	if s.query.MinSimilarity == 0 && s.words != nil && len(list) < s.query.TopK {
+		list = append(list, s.fill(s.query.TopK-len(list))...)
+	}
+	return list
+}
+
+// fill gives n more tools, which have neither a word of the query nor a vector.
+func (s *search) fill(n int) []*candidate {
+	var list []*candidate
+	taken := func(id uuid.UUID) bool { return s.found[id] != nil }
+	for _, m := range s.words.fill(n, taken) {
+		list = append(list, &candidate{id: m.id, name: m.name, server: s.words.index.server(m.id)})
+	}
+	return list
+}
+
+func share(x, best float32) float64 {
+	if best <= 0 || x <= 0 {
+		return 0
+	}
+	return float64(x) / float64(best)
+}
+
+// fuse is the mean of both halves, or the one that says anything.
+func fuse(meaning, words float64, hasMeaning, hasWords bool) float64 {
+	switch {
+	case hasMeaning && hasWords:
+		return (meaning + words) / 2
+	case hasMeaning:
+		return meaning
+	default:
+		return words
+	}
+}

@@ -1,0 +1,86 @@
+package search
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/toolscout/toolscout/core/postgres"
+	"github.com/toolscout/toolscout/embeddings"
+)
+
+// pageSize is about how many changes are read at once.
+const pageSize = 2000
+
+// Refresh brings the word index up to a catalog revision at least; the first time
+// it reads everything. It is called by Search, and may be called before, so that
+// no search has to wait. One caller does the work while others wait for it;
+// searches that know enough go on meanwhile.
+func (e *Engine) Refresh(ctx context.Context, atLeast int64) error {
+	_, err := e.fresh(ctx, atLeast)
+	return err
+}
+
+// fresh gives an index that is new enough.
+func (e *Engine) fresh(ctx context.Context, atLeast int64) (*index, error) {
+	if x := e.index.Load(); x != nil && x.revision >= atLeast {
+		return x, nil
+	}
+	select {
+	case e.refreshing <- struct{}{}:
+		defer func() { <-e.refreshing }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for the word index: %w", ctx.Err())
+	}
+	x := e.index.Load()
+	if x != nil && x.revision >= atLeast {
+		return x, nil // somebody else did it
+	}
+	x, err := e.follow(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	e.index.Store(x)
+	return x, nil
+}
+
+// follow applies all changes since an index, nil for none. Only the last state is
+// ever seen by searches.
+func (e *Engine) follow(ctx context.Context, x *index) (*index, error) {
+	if x == nil {
+		x = newIndex()
+	}
+	stems := &stemmer{stop: e.stop, seen: make(map[string]string)}
+	for {
+		changes, upTo, err := e.config.Store.ToolChanges(ctx, x.revision, pageSize)
+		if err != nil {
+			return nil, fmt.Errorf("changes of tools since revision %d: %w", x.revision, err)
+		}
+		switch {
+		case upTo == x.revision:
+			return x, nil
+		case upTo < x.revision: // the database went back: a backup was restored
+			x = newIndex()
+			continue
+		}
+		documents, err := documents(changes)
+		if err != nil {
+			return nil, err
+		}
+		x = x.apply(documents, upTo, stems)
+	}
+}
+
+func documents(changes []postgres.ToolText) ([]document, error) {
+	list := make([]document, len(changes))
+	for i, c := range changes {
+		id, err := uuid.Parse(c.ID)
+		if err != nil {
+			return nil, fmt.Errorf("id of tool %q: %w", c.ID, err)
+		}
+		list[i] = document{id: id, removed: c.Removed, server: c.ServerID, domain: c.Domain,
+			tool: embeddings.Describe(c.Tool, c.ServerName)}
+	}
+	return list, nil
+}

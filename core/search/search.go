@@ -1,0 +1,163 @@
+// Package search finds tools by meaning and by words.
+//
+// Two halves rank the tools that a caller may see: the cosine between the query's
+// vector and the tool's, in Postgres, and BM25 over an index of words that is kept
+// in memory and follows the catalog by its revision number. Every tool that one of
+// them proposes gets both scores, and the mean of the two orders the answer. Where
+// one half is missing the other ranks alone, and the answer says so.
+package search
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/postgres"
+	"github.com/toolscout/toolscout/embeddings"
+)
+
+const (
+	defaultTopK = 10
+	// Each half proposes four times what is asked for, and at least this many.
+	minCandidates = 100
+	// Up to this many visible tools every vector is looked at: that takes some
+	// 10 ms, and a graph index misses neighbours where a filter takes most of them.
+	exactLimit = 20_000
+	// A search does not wait longer for the embedding service.
+	embedTimeout = 3 * time.Second
+)
+
+// The halves of a search, as Answer.Degraded names the missing one.
+const (
+	Vectors = "vectors"
+	Words   = "words"
+)
+
+// Config is what an Engine needs.
+type Config struct {
+	Store *postgres.Store
+	// Embedder gives the active model. An error means that there is none now: the
+	// search goes on by words.
+	Embedder func() (embeddings.Embedder, core.Model, error)
+	Logger   *slog.Logger // nil discards
+}
+
+// Engine searches. It is safe for concurrent use.
+type Engine struct {
+	config Config
+	stop   map[string]bool
+	pool   pool
+
+	refreshing chan struct{} // holds one value while somebody refreshes
+	index      atomic.Pointer[index]
+}
+
+// New makes an Engine. Its word index is read at the first Refresh or Search.
+func New(config Config) *Engine {
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Engine{config: config, stop: stopWords(), refreshing: make(chan struct{}, 1)}
+}
+
+// Query is what is looked for, and where.
+type Query struct {
+	Text string
+	// Servers are the ids of the servers whose tools may be found; no others are
+	// ever looked at.
+	Servers []string
+	// Domain narrows the search to one domain; "" does not.
+	Domain string
+	// TopK is how many tools to give; 10 when it is 0.
+	TopK int
+	// MinSimilarity bounds the cosine between the whole query and a tool. It is
+	// ignored when the vectors are missing.
+	MinSimilarity float64
+	// AtLeast is the catalog revision that the answer must know of.
+	AtLeast int64
+}
+
+// Hit is a tool that was found. Score is between 0 and 1, and comparable within
+// one answer only.
+type Hit struct {
+	ToolID   string
+	ServerID string
+	Score    float64
+}
+
+// Answer is what was found, best first. As many as were asked for are given while
+// the caller may see that many, so the last may fit badly; where even the first
+// does, Suggestion says what to do. Degraded names the half of the search that
+// was missing, if one was.
+type Answer struct {
+	Hits       []Hit
+	Suggestion string
+	Degraded   string
+}
+
+// Search finds the tools that fit a query. It fails only when both halves do.
+func (e *Engine) Search(ctx context.Context, q Query) (Answer, error) {
+	if q.TopK <= 0 {
+		q.TopK = defaultTopK
+	}
+	q.Text = clip(q.Text, maxQuery)
+	if len(q.Servers) == 0 {
+		return Answer{Suggestion: suggestNothingVisible(q.Domain)}, nil
+	}
+	index, wordsErr := e.fresh(ctx, q.AtLeast)
+	if err := ctx.Err(); err != nil {
+		return Answer{}, err
+	}
+	s := &search{engine: e, query: q, limit: max(minCandidates, 4*q.TopK)}
+	if wordsErr == nil {
+		s.words = index.score(e.terms(q.Text), q.Servers, q.Domain, &e.pool)
+		defer s.words.release(&e.pool)
+		if s.words.visible == 0 {
+			return Answer{Suggestion: suggestNothingVisible(q.Domain)}, nil
+		}
+	}
+	vectorsErr := s.embed(ctx)
+	if vectorsErr == nil {
+		vectorsErr = s.gather(ctx)
+	}
+	if err := ctx.Err(); err != nil {
+		return Answer{}, err
+	}
+	degraded := ""
+	switch {
+	case wordsErr != nil && vectorsErr != nil:
+		return Answer{}, core.Errorf(core.Unavailable, "neither half of the search is available").
+			Because(errors.Join(wordsErr, vectorsErr))
+	case wordsErr != nil:
+		degraded = Words
+		e.config.Logger.Warn("search without words", "error", wordsErr)
+	case vectorsErr != nil:
+		degraded = Vectors
+		e.config.Logger.Warn("search without vectors", "error", vectorsErr)
+		s.withoutVectors()
+	}
+	answer := s.answer()
+	answer.Degraded = degraded
+	return answer, nil
+}
+
+// terms are the words of a query as the index knows them.
+func (e *Engine) terms(text string) []string {
+	var terms []string
+	stems := stemmer{stop: e.stop}
+	stems.terms(text, func(term string) { terms = append(terms, term) })
+	return terms
+}
+
+func clip(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
