@@ -1,0 +1,189 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/postgres"
+	"github.com/toolscout/toolscout/embeddings"
+)
+
+const (
+	// Tools in one step: a model in this process takes many at once; of a service
+	// no more than a minute's work should be lost to a crash.
+	localBatch, remoteBatch = 1000, 128
+	// suspicious is how many tools in a row must be refused, without one that
+	// works, for the fault to be sought in the service rather than in the tools.
+	suspicious = 3
+	// A tool that was refused is tried again after this, doubled each time.
+	firstDelay, longestDelay = time.Minute, 6 * time.Hour
+	progressEvery            = 5 * time.Second
+)
+
+// failure is a tool that the model refuses.
+type failure struct {
+	hash  []byte
+	tries int
+	due   time.Time
+}
+
+// job is the embedding of what is pending for one model.
+type job struct {
+	embedder embeddings.Embedder
+	model    core.Model
+	target   bool // the configured model: its progress is shown, its failures kept
+
+	saved   int
+	refused int // in a row
+}
+
+func (j *job) batch() int {
+	if _, ok := j.embedder.(prober); ok {
+		return remoteBatch
+	}
+	if _, ok := j.embedder.(*embeddings.Cache); ok {
+		return remoteBatch
+	}
+	return localBatch
+}
+
+// fill embeds what is pending for a model until nothing is that can be.
+func (x *Indexer) fill(ctx context.Context, j job) error {
+	started, said := time.Now(), time.Now()
+	var last []byte
+	for {
+		tools, err := x.pending(ctx, &j)
+		if err != nil {
+			return err
+		}
+		if len(tools) == 0 {
+			break
+		}
+		// A tool that is pending although its vector was saved would be embedded
+		// for ever.
+		first := append([]byte(tools[0].ID), tools[0].TextHash...)
+		if bytes.Equal(first, last) {
+			return fmt.Errorf("the vector of tool %s does not count", tools[0].ID)
+		}
+		last = first
+		x.begin(j.target)
+		if err := x.embed(ctx, &j, tools); err != nil {
+			return err
+		}
+		if time.Since(said) > progressEvery {
+			said = time.Now()
+			x.progress(ctx, &j)
+		}
+	}
+	if j.saved > 0 {
+		x.log.Info("tools indexed", "model", fullName(j.model), "tools", j.saved, "duration_ms", time.Since(started).Milliseconds())
+	}
+	return nil
+}
+
+// pending gives tools to embed, without those whose time has not come again.
+func (x *Indexer) pending(ctx context.Context, j *job) ([]postgres.ToolText, error) {
+	x.mu.Lock()
+	known := len(x.failed)
+	x.mu.Unlock()
+	tools, err := x.store.Pending(ctx, j.model.ID, j.batch()+known)
+	if err != nil {
+		return nil, fmt.Errorf("read what is pending: %w", err)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now := time.Now()
+	kept := tools[:0]
+	for _, t := range tools {
+		f, ok := x.failed[t.ID]
+		if !ok || !bytes.Equal(f.hash, t.TextHash) || f.due.Before(now) {
+			kept = append(kept, t)
+		}
+	}
+	return kept[:min(len(kept), j.batch())], nil
+}
+
+func (x *Indexer) begin(target bool) {
+	if !target {
+		return
+	}
+	x.move(func() {
+		if !x.running {
+			now := time.Now()
+			x.running, x.started, x.finished = true, &now, nil
+		}
+	})
+}
+
+// embed makes and saves the vectors of some tools. When the model refuses them
+// they are halved until the one in question is alone.
+func (x *Indexer) embed(ctx context.Context, j *job, tools []postgres.ToolText) error {
+	texts := make([]embeddings.Tool, len(tools))
+	for i := range tools {
+		texts[i] = embeddings.Describe(tools[i].Tool, tools[i].ServerName)
+	}
+	vectors, err := embeddings.EmbedTools(ctx, j.embedder, texts)
+	switch {
+	case err == nil:
+		return x.save(ctx, j, tools, vectors)
+	case ctx.Err() != nil || !errors.Is(err, core.UpstreamError):
+		return err // the service is away, and may come back
+	case len(tools) > 1:
+		half := len(tools) / 2
+		if err := x.embed(ctx, j, tools[:half]); err != nil {
+			return err
+		}
+		return x.embed(ctx, j, tools[half:])
+	}
+	if j.refused++; j.refused >= suspicious {
+		return err
+	}
+	x.log.Warn("tool not indexed", "tool", tools[0].Name, "tool_id", tools[0].ID, "model", fullName(j.model), "error", err)
+	x.move(func() {
+		f := x.failed[tools[0].ID]
+		x.failed[tools[0].ID] = failure{hash: tools[0].TextHash, tries: f.tries + 1,
+			due: time.Now().Add(min(firstDelay<<min(f.tries, 10), longestDelay))}
+	})
+	return nil
+}
+
+func (x *Indexer) save(ctx context.Context, j *job, tools []postgres.ToolText, vectors [][]float32) error {
+	rows := make([]postgres.ToolVector, len(tools))
+	for i := range tools {
+		rows[i] = postgres.ToolVector{ToolID: tools[i].ID, TextHash: tools[i].TextHash, Vector: vectors[i]}
+	}
+	if err := x.store.SaveVectors(ctx, j.model.ID, rows); err != nil {
+		return fmt.Errorf("save %d vectors: %w", len(rows), err)
+	}
+	j.refused = 0
+	j.saved += len(rows)
+	x.move(func() {
+		for _, t := range tools {
+			delete(x.failed, t.ID)
+		}
+	})
+	return nil
+}
+
+func (x *Indexer) progress(ctx context.Context, j *job) {
+	pending, total, err := x.store.CountPending(ctx, j.model.ID)
+	if err != nil {
+		return // what comes next will meet it too
+	}
+	x.log.Info("indexing", "model", fullName(j.model), "indexed", total-pending, "total", total)
+}
+
+// rest is how long there is nothing to do.
+func (x *Indexer) rest() time.Duration {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	rest := idlePause
+	for _, f := range x.failed {
+		rest = min(rest, max(time.Until(f.due), time.Second))
+	}
+	return rest
+}

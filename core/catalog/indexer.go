@@ -1,0 +1,367 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/postgres"
+	"github.com/toolscout/toolscout/embeddings"
+)
+
+const (
+	// idlePause is how long an Indexer rests before it looks by itself: another
+	// instance may have changed tools or the model.
+	idlePause = time.Minute
+	// The pauses after failures double from the first to the longest.
+	firstPause, longestPause = time.Second, time.Minute
+	// queryCache is how many queries are remembered for a model behind a service.
+	queryCache = 1000
+)
+
+// IndexConfig is what an Indexer works with. Store and Embedder are required.
+type IndexConfig struct {
+	Store *postgres.Store
+	// Embedder is the model to index with.
+	Embedder embeddings.Embedder
+	// Make, if set, makes a model on record again, so that it can be searched with
+	// until the vectors of Embedder are complete.
+	Make   func(core.Model) (embeddings.Embedder, error)
+	Logger *slog.Logger
+}
+
+// Indexer sees to it that every tool has a vector. All it knows is in the
+// database, so it goes on where another one was interrupted, and several may work
+// at once: what one saves is not pending for the next.
+//
+// When the configured model is not the active one, its vectors are made beside
+// those of the active one, which is kept in step and searched with until then.
+type Indexer struct {
+	store    *postgres.Store
+	embedder embeddings.Embedder
+	remake   func(core.Model) (embeddings.Embedder, error)
+	log      *slog.Logger
+	wake     chan struct{} // capacity 1: the catalog has changed
+	again    chan struct{} // capacity 1: an admin asks
+
+	mu       sync.Mutex
+	target   core.Model // of embedder; its ID is 0 until it is on record
+	served   served
+	failed   map[string]failure // by tool, of the target
+	running  bool
+	switched bool // the target was activated; afterwards whichever is active is
+	err      error
+	started  *time.Time
+	finished *time.Time
+	moved    chan struct{} // closed and made anew whenever something has happened
+}
+
+// served is the active model, as searches use it.
+type served struct {
+	model    core.Model
+	embedder embeddings.Embedder
+	err      error
+}
+
+// NewIndexer makes an Indexer.
+func NewIndexer(cfg IndexConfig) *Indexer {
+	x := &Indexer{store: cfg.Store, embedder: cfg.Embedder, remake: cfg.Make, log: cfg.Logger,
+		wake: make(chan struct{}, 1), again: make(chan struct{}, 1), failed: map[string]failure{}, moved: make(chan struct{})}
+	if x.remake == nil {
+		x.remake = func(m core.Model) (embeddings.Embedder, error) {
+			return nil, core.Errorf(core.Unavailable, "the model %s is not configured any more", fullName(m))
+		}
+	}
+	if x.log == nil {
+		x.log = slog.New(slog.DiscardHandler)
+	}
+	x.served.err = core.Errorf(core.Unavailable, "there is no embedding model yet")
+	return x
+}
+
+// Run indexes what is pending, now and whenever there is more, until ctx ends.
+// Failures are tried again after a growing pause. Call it once.
+func (x *Indexer) Run(ctx context.Context) error {
+	for failures := 0; ; {
+		err := x.pass(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		wake, pause := x.wake, x.rest()
+		failures++
+		if err == nil {
+			failures = 0
+		} else {
+			// A catalog that changes all the time must not make this a hot loop.
+			wake, pause = nil, max(jitter(min(firstPause<<min(failures-1, 10), longestPause)), core.Public(err).RetryAfter)
+			x.log.Warn("indexing failed, will be tried again", "error", err, "retry_in", pause.String())
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-wake:
+		case <-x.again:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// Poke says that the catalog, or the active model, may have changed.
+func (x *Indexer) Poke() { nudge(x.wake) }
+
+func nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Active gives the model that searches use. An error means that there is none to
+// ask at the moment.
+func (x *Indexer) Active() (embeddings.Embedder, core.Model, error) {
+	x.mu.Lock()
+	s := x.served
+	x.mu.Unlock()
+	if s.err != nil {
+		return nil, core.Model{}, s.err
+	}
+	if n := s.embedder.Dimensions(); n != 0 && n != s.model.Dimensions {
+		return nil, core.Model{}, core.Errorf(core.Unavailable, "the model %s has %d dimensions on record and now gives %d",
+			fullName(s.model), s.model.Dimensions, n)
+	}
+	return s.embedder, s.model, nil
+}
+
+// Reindex indexes what is pending at once, also when the last try failed; full
+// makes every vector anew. It returns before that is done. Unavailable when the
+// model is not known yet, because its service never answered.
+func (x *Indexer) Reindex(ctx context.Context, full bool) error {
+	x.mu.Lock()
+	target, cause := x.target, x.err
+	x.failed = map[string]failure{}
+	x.mu.Unlock()
+	defer nudge(x.again)
+	if !full {
+		return nil
+	}
+	if target.ID == 0 {
+		return core.Errorf(core.Unavailable, "the embedding model %s has not answered yet", x.embedder.Name()).Because(cause)
+	}
+	if err := x.store.OutdateVectors(ctx, target.ID); err != nil {
+		return fmt.Errorf("mark every vector as out of date: %w", err)
+	}
+	return nil
+}
+
+// Status says how far the configured model has come.
+func (x *Indexer) Status(ctx context.Context) (core.IndexStatus, error) {
+	x.mu.Lock()
+	target := x.target
+	x.mu.Unlock()
+	pending, total, err := x.store.CountPending(ctx, target.ID)
+	if err != nil {
+		return core.IndexStatus{}, fmt.Errorf("count what is pending: %w", err)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s := core.IndexStatus{Model: x.embedder.Name(), State: "idle", Total: total, Indexed: total - pending,
+		Failed: min(len(x.failed), pending), StartedAt: x.started, FinishedAt: x.finished}
+	if x.running || pending > s.Failed || target.ID == 0 || !x.switched {
+		s.State = "running"
+	}
+	if x.err != nil {
+		s.Error = core.Public(x.err).Message
+	}
+	return s, nil
+}
+
+// Wait returns when nothing is pending but what cannot be embedded, or with the
+// error that indexing met. It needs Run.
+func (x *Indexer) Wait(ctx context.Context) error {
+	for {
+		x.mu.Lock()
+		moved, failed := x.moved, x.err
+		x.mu.Unlock()
+		s, err := x.Status(ctx)
+		switch {
+		case err != nil:
+			return err
+		case s.State == "idle":
+			return nil
+		case failed != nil:
+			return failed
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the index: %w", ctx.Err())
+		}
+	}
+}
+
+// move changes what others look at, and tells those who wait.
+func (x *Indexer) move(change func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	change()
+	close(x.moved)
+	x.moved = make(chan struct{})
+}
+
+// pass does all there is to do.
+func (x *Indexer) pass(ctx context.Context) error {
+	err := x.work(ctx)
+	if ctx.Err() != nil {
+		err = nil // interrupted, not failed
+	}
+	x.move(func() {
+		x.err = err
+		if x.running {
+			now := time.Now()
+			x.running, x.finished = false, &now
+		}
+	})
+	return err
+}
+
+func (x *Indexer) work(ctx context.Context) error {
+	// Searches can use what is there before the configured model has answered.
+	if err := x.refresh(ctx); err != nil {
+		return err
+	}
+	target, err := x.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	if err := x.refresh(ctx); err != nil {
+		return err
+	}
+	if e, active, err := x.Active(); err == nil && active.ID != target.ID {
+		if err := x.fill(ctx, job{embedder: e, model: active}); err != nil {
+			x.log.Warn("the active model is out of step", "model", fullName(active), "error", err)
+		}
+	}
+	if err := x.fill(ctx, job{embedder: x.embedder, model: target, target: true}); err != nil {
+		return err
+	}
+	return x.finish(ctx, target)
+}
+
+// prober is a model whose dimensions must be asked for.
+type prober interface{ Probe(ctx context.Context) error }
+
+// prepare puts the configured model on record; the first model there is becomes
+// the active one at once.
+func (x *Indexer) prepare(ctx context.Context) (core.Model, error) {
+	if x.target.ID != 0 { // written by this goroutine alone
+		return x.target, nil
+	}
+	if p, ok := x.embedder.(prober); ok && x.embedder.Dimensions() == 0 {
+		if err := p.Probe(ctx); err != nil {
+			return core.Model{}, fmt.Errorf("probe %s: %w", x.embedder.Name(), err)
+		}
+	}
+	provider, name := split(x.embedder.Name())
+	target, err := x.store.EnsureModel(ctx, provider, name, x.embedder.Dimensions())
+	if err != nil {
+		return core.Model{}, err
+	}
+	if errors.Is(x.servedError(), errNoModel) {
+		if err := x.store.ActivateModel(ctx, target.ID); err != nil {
+			return core.Model{}, err
+		}
+	}
+	x.move(func() { x.target = target })
+	return target, nil
+}
+
+// errNoModel is why nothing is served while no model is active.
+var errNoModel = errors.New("no model is active")
+
+func (x *Indexer) servedError() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.served.err
+}
+
+// refresh learns which model is active: another instance may have switched.
+func (x *Indexer) refresh(ctx context.Context) error {
+	models, err := x.store.Models(ctx)
+	if err != nil {
+		return fmt.Errorf("read the models: %w", err)
+	}
+	next := served{err: core.Errorf(core.Unavailable, "there is no embedding model yet").Because(errNoModel)}
+	for _, m := range models {
+		if m.Active {
+			next = served{model: m}
+		}
+	}
+	x.mu.Lock()
+	now := x.served
+	x.mu.Unlock()
+	if next.err == nil {
+		if now.err == nil && now.model.ID == next.model.ID {
+			return nil // with what it remembers
+		}
+		next.embedder, next.err = x.serve(next.model)
+	}
+	x.move(func() {
+		x.served = next
+		x.switched = x.switched || next.model.ID != 0 && next.model.ID == x.target.ID
+	})
+	return nil
+}
+
+// serve makes the embedder of an active model.
+func (x *Indexer) serve(m core.Model) (e embeddings.Embedder, err error) {
+	e = x.embedder
+	if fullName(m) != e.Name() {
+		if e, err = x.remake(m); err != nil {
+			return nil, err
+		}
+	}
+	if _, ok := e.(prober); ok {
+		return embeddings.Cached(e, queryCache), nil
+	}
+	return e, nil
+}
+
+// finish makes the index of vectors that are complete, and then the model the
+// active one. It does so once: where two instances are configured differently,
+// the one that started last wins, and they do not switch to and fro.
+func (x *Indexer) finish(ctx context.Context, target core.Model) error {
+	if err := x.store.BuildVectorIndex(ctx, target.ID); err != nil {
+		return fmt.Errorf("build the index of vectors: %w", err)
+	}
+	x.mu.Lock()
+	done := x.switched || x.served.model.ID == target.ID
+	x.mu.Unlock()
+	if !done {
+		if err := x.store.ActivateModel(ctx, target.ID); err != nil {
+			return fmt.Errorf("activate %s: %w", fullName(target), err)
+		}
+		x.log.Info("embedding model switched", "model", fullName(target))
+		if err := x.refresh(ctx); err != nil {
+			return err
+		}
+	}
+	x.move(func() { x.switched = true })
+	return nil
+}
+
+// split takes an embedder's name apart into provider and model.
+func split(name string) (provider, model string) {
+	provider, model, ok := strings.Cut(name, "/")
+	if !ok {
+		return name, name
+	}
+	return provider, model
+}
+
+func fullName(m core.Model) string { return m.Provider + "/" + m.Name }

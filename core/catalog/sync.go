@@ -1,0 +1,315 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/postgres"
+	"github.com/toolscout/toolscout/core/upstream"
+)
+
+const (
+	defaultInterval = 5 * time.Minute
+	// workers is how many servers are listed at once in the background. Somebody
+	// who waits for Sync takes none of these places.
+	workers = 8
+	// syncTimeout bounds one look at a server: a start by npx takes up to a minute.
+	syncTimeout = 3 * time.Minute
+	// firstRetry is the pause after a first failure; it doubles up to the interval.
+	firstRetry = 5 * time.Second
+)
+
+// SyncConfig is what a Syncer works with. Store and Pool are required.
+type SyncConfig struct {
+	Store *postgres.Store
+	Pool  *upstream.Pool
+	// Poke, if set, is called after the tools of a server have changed.
+	Poke func()
+	// Interval is how often every server is listed again (5 minutes), give or take
+	// a fifth.
+	Interval time.Duration
+	Logger   *slog.Logger
+}
+
+// Syncer keeps the stored tools in step with what servers offer. A list that
+// fails leaves everything as it was.
+type Syncer struct {
+	store    *postgres.Store
+	pool     *upstream.Pool
+	poke     func()
+	interval time.Duration
+	log      *slog.Logger
+	quit     chan struct{} // closed when Run ends
+	wake     chan struct{} // capacity 1: there is something in the queue
+
+	mu       sync.Mutex
+	ended    bool
+	lanes    map[string]*lane
+	queue    []string // no id twice
+	failures map[string]int
+	timers   map[string]*time.Timer
+	flying   sync.WaitGroup
+}
+
+// lane is the traffic of one server: one look under way, and at most one that
+// begins after it. Whoever asks while one is under way is told of the next, since
+// the present one may have begun before what they want to see.
+type lane struct {
+	now, next *flight
+}
+
+// flight is one look at a server.
+type flight struct {
+	done   chan struct{}
+	result SyncResult
+	err    error
+}
+
+// NewSyncer makes a Syncer.
+func NewSyncer(cfg SyncConfig) *Syncer {
+	s := &Syncer{store: cfg.Store, pool: cfg.Pool, poke: cfg.Poke, interval: cfg.Interval, log: cfg.Logger,
+		quit: make(chan struct{}), wake: make(chan struct{}, 1),
+		lanes: map[string]*lane{}, failures: map[string]int{}, timers: map[string]*time.Timer{}}
+	if s.poke == nil {
+		s.poke = func() {}
+	}
+	if s.interval <= 0 {
+		s.interval = defaultInterval
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	return s
+}
+
+// Sync lists a server and writes what is different: one look at a time, begun
+// after Sync was called. It goes on when ctx ends first, until it is done or Run
+// ends. NotFound when there is no such server, Conflict when it is inactive;
+// otherwise the errors of listing it.
+func (s *Syncer) Sync(ctx context.Context, serverID string) (SyncResult, error) {
+	f, err := s.board(ctx, serverID)
+	if err != nil {
+		return SyncResult{}, err
+	}
+	select {
+	case <-f.done:
+		return f.result, f.err
+	case <-ctx.Done():
+		return SyncResult{}, fmt.Errorf("wait for the list of a server: %w", ctx.Err())
+	}
+}
+
+// board joins the next flight of a server, and starts it if none is under way.
+func (s *Syncer) board(ctx context.Context, serverID string) (*flight, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return nil, core.Errorf(core.Unavailable, "the gateway is stopping")
+	}
+	l := s.lanes[serverID]
+	if l == nil {
+		l = &lane{now: newFlight()}
+		s.lanes[serverID] = l
+		s.flying.Go(func() { s.fly(context.WithoutCancel(ctx), serverID, l) })
+		return l.now, nil
+	}
+	if l.next == nil {
+		l.next = newFlight()
+	}
+	return l.next, nil
+}
+
+func newFlight() *flight { return &flight{done: make(chan struct{})} }
+
+// fly carries out the flights of a lane until there is no next one.
+func (s *Syncer) fly(ctx context.Context, serverID string, l *lane) {
+	for f := l.now; f != nil; f = s.land(serverID, l) {
+		f.result, f.err = s.look(ctx, serverID)
+		s.retry(serverID, f.err)
+	}
+}
+
+// land ends the present flight and gives the next one, nil when there is none.
+func (s *Syncer) land(serverID string, l *lane) *flight {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(l.now.done)
+	l.now, l.next = l.next, nil
+	if l.now == nil {
+		delete(s.lanes, serverID)
+	}
+	return l.now
+}
+
+// look lists a server once, in a time of its own.
+func (s *Syncer) look(ctx context.Context, serverID string) (SyncResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
+	defer cancel()
+	go func() {
+		select {
+		case <-s.quit:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	server, err := s.store.Server(ctx, core.DefaultTenant, serverID)
+	if err != nil {
+		return SyncResult{}, err
+	}
+	if server.Status != core.Active {
+		return SyncResult{}, core.Errorf(core.Conflict, "server %q is inactive", server.Name)
+	}
+	started := time.Now()
+	result, err := s.sync(ctx, &server)
+	log := s.log.With("upstream", server.Name, "server_id", server.ID)
+	if err != nil {
+		if ctx.Err() == nil {
+			log.Warn("server not listed", "error", err)
+		}
+		return SyncResult{}, err
+	}
+	log.Info("server listed", "added", result.Added, "changed", result.Changed, "removed", result.Removed,
+		"unchanged", result.Unchanged, "duration_ms", time.Since(started).Milliseconds())
+	for _, w := range result.Warnings {
+		log.Warn("odd list of tools", "warning", w)
+	}
+	return result, nil
+}
+
+// sync lists a server and writes the difference.
+func (s *Syncer) sync(ctx context.Context, server *core.Server) (SyncResult, error) {
+	listing, err := s.pool.List(ctx, server)
+	if err != nil {
+		return SyncResult{}, fmt.Errorf("list the tools of %q: %w", server.Name, err)
+	}
+	tools, warnings := Manifest(server, listing.Tools)
+	stored, err := s.store.ServerTools(ctx, server.ID)
+	if err != nil {
+		return SyncResult{}, fmt.Errorf("read the tools of %q: %w", server.Name, err)
+	}
+	diff, result := Diff(stored, tools)
+	result.Warnings = append(listing.Warnings, warnings...)
+	if len(diff.Upsert)+len(diff.Remove) > 0 {
+		if _, err := s.store.ApplyTools(ctx, server.ID, diff); err != nil {
+			return SyncResult{}, fmt.Errorf("write the tools of %q: %w", server.Name, err)
+		}
+		s.poke()
+	}
+	if err := s.store.ApplyExtras(ctx, server.ID, storable(listing.Resources), storable(listing.Prompts)); err != nil {
+		return SyncResult{}, fmt.Errorf("write the resources of %q: %w", server.Name, err)
+	}
+	return result, nil
+}
+
+// retry looks again at a server that could not be listed, after a pause that
+// doubles from time to time.
+func (s *Syncer) retry(serverID string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if timer := s.timers[serverID]; timer != nil {
+		timer.Stop()
+		delete(s.timers, serverID)
+	}
+	if err == nil || errors.Is(err, core.NotFound) || errors.Is(err, core.Conflict) || s.ended {
+		delete(s.failures, serverID)
+		return
+	}
+	pause := min(firstRetry<<min(s.failures[serverID], 10), s.interval)
+	s.failures[serverID]++
+	s.timers[serverID] = time.AfterFunc(jitter(pause), func() { s.Enqueue(serverID) })
+}
+
+// jitter is a duration give or take a fifth.
+func jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+}
+
+// Enqueue asks for a server to be listed in the background. It needs Run.
+func (s *Syncer) Enqueue(serverID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range s.queue {
+		if id == serverID {
+			return
+		}
+	}
+	s.queue = append(s.queue, serverID)
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run lists every active server now and from time to time, and those in the
+// queue, until ctx ends. It waits for everything it started. Call it once.
+func (s *Syncer) Run(ctx context.Context) error {
+	defer s.end()
+	var group errgroup.Group
+	group.SetLimit(workers)
+	defer group.Wait()
+	again := time.NewTimer(0)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-again.C:
+			again.Reset(jitter(s.enqueueAll(ctx)))
+		case <-s.wake:
+			for id, ok := s.dequeue(); ok && ctx.Err() == nil; id, ok = s.dequeue() {
+				group.Go(func() error {
+					_, _ = s.Sync(ctx, id) // it was logged, and is tried again
+					return nil
+				})
+			}
+		}
+	}
+}
+
+// enqueueAll queues every active server and says when to do so again.
+func (s *Syncer) enqueueAll(ctx context.Context) time.Duration {
+	servers, _, err := s.store.AllServers(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.log.Warn("servers not read", "error", err)
+		}
+		return min(firstRetry, s.interval)
+	}
+	for _, server := range servers {
+		if server.Status == core.Active {
+			s.Enqueue(server.ID)
+		}
+	}
+	return s.interval
+}
+
+func (s *Syncer) dequeue() (id string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 {
+		return "", false
+	}
+	id = s.queue[0]
+	s.queue = s.queue[1:]
+	return id, true
+}
+
+// end breaks off what is under way and waits for it.
+func (s *Syncer) end() {
+	s.mu.Lock()
+	s.ended = true
+	for _, timer := range s.timers {
+		timer.Stop()
+	}
+	s.mu.Unlock()
+	close(s.quit)
+	s.flying.Wait()
+}
