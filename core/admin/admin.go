@@ -91,11 +91,18 @@ func allowed(req core.Request) error {
 // returns err.
 func (a *Admin) failed(ctx context.Context, by core.AuditEntry, err error) error {
 	by.Outcome, by.ErrorKind = core.OutcomeOf(err), core.Public(err).Kind
-	by.DurationMs = float64(time.Since(by.Time)) / float64(time.Millisecond)
+	by = timed(&by)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if auditErr := a.audit.Record(ctx, by); auditErr != nil {
 		a.log.Error("audit row lost", "action", by.Action, "request_id", by.RequestID, "error", auditErr)
 	}
 	return err
+}
+
+// timed is an audit row with the time that its request has taken so far.
+func timed(by *core.AuditEntry) core.AuditEntry {
+	e := *by
+	e.DurationMs = float64(time.Since(e.Time)) / float64(time.Millisecond)
+	return e
 }

@@ -30,16 +30,17 @@ func (a *Admin) Usage(ctx context.Context, req core.Request, f postgres.AuditFil
 }
 
 // PruneAudit removes what is older than a time from audit and usage, and leaves a
-// row that says so.
-func (a *Admin) PruneAudit(ctx context.Context, req core.Request, before time.Time) error {
-	return a.change(ctx, req, "audit.prune", func(by *core.AuditEntry) error {
+// row that says so. It gives their number.
+func (a *Admin) PruneAudit(ctx context.Context, req core.Request, before time.Time) (pruned int64, err error) {
+	err = a.change(ctx, req, "audit.prune", func(by *core.AuditEntry) error {
 		by.Details = details("before", before.UTC())
 		if before.After(time.Now()) {
 			return invalid([]core.Fault{{Pointer: "/before", Message: "is in the future"}})
 		}
-		if err := a.store.PruneAudit(ctx, before); err != nil {
+		if pruned, err = a.store.PruneAudit(ctx, before); err != nil {
 			return err
 		}
-		return a.audit.Record(ctx, *by)
+		return a.audit.Record(ctx, timed(by))
 	})
+	return pruned, err
 }

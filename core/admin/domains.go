@@ -54,7 +54,7 @@ func (a *Admin) PutDomain(ctx context.Context, req core.Request, d core.Domain) 
 		if err := invalid(validateDomain(d)); err != nil {
 			return err
 		}
-		return a.store.PutDomain(ctx, *by, req.Principal.TenantID, d)
+		return a.store.PutDomain(ctx, timed(by), req.Principal.TenantID, d)
 	})
 	return d, err
 }

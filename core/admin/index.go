@@ -28,7 +28,7 @@ func (a *Admin) StartIndex(ctx context.Context, req core.Request, full bool) (st
 		if status, err = a.indexer.Status(ctx); err != nil {
 			return err
 		}
-		return a.audit.Record(ctx, *by)
+		return a.audit.Record(ctx, timed(by))
 	})
 	return status, err
 }

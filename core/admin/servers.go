@@ -67,7 +67,7 @@ func (a *Admin) CreateServer(ctx context.Context, req core.Request, s core.Serve
 			return err
 		}
 		s.Env, s.Headers = a.secrets.SealAll(s.Env), a.secrets.SealAll(s.Headers)
-		s, err = a.store.CreateServer(ctx, *by, s)
+		s, err = a.store.CreateServer(ctx, timed(by), s)
 		return err
 	})
 	if err != nil {
@@ -101,7 +101,7 @@ func (a *Admin) UpdateServer(ctx context.Context, req core.Request, id string, p
 			}
 		}
 		edited.Env, edited.Headers = a.resealed(edited.Env, old.Env), a.resealed(edited.Headers, old.Headers)
-		s, err = a.store.UpdateServer(ctx, *by, edited)
+		s, err = a.store.UpdateServer(ctx, timed(by), edited)
 		return err
 	})
 	if err != nil {
@@ -122,7 +122,7 @@ func (a *Admin) DeleteServer(ctx context.Context, req core.Request, id string) e
 		if err := editable(s); err != nil {
 			return err
 		}
-		return a.store.DeleteServer(ctx, *by, req.Principal.TenantID, id)
+		return a.store.DeleteServer(ctx, timed(by), req.Principal.TenantID, id)
 	})
 	if err == nil {
 		a.pool.Drop(id)
@@ -142,7 +142,7 @@ func (a *Admin) RefreshServer(ctx context.Context, req core.Request, id string, 
 		if s.Status != core.Active {
 			return core.Errorf(core.Conflict, "server %q is inactive", s.Name).WithHint("Set its status to active first.")
 		}
-		return a.audit.Record(ctx, *by)
+		return a.audit.Record(ctx, timed(by))
 	})
 	if err != nil {
 		return core.Server{}, err
@@ -174,7 +174,7 @@ func (a *Admin) TestServer(ctx context.Context, req core.Request, s core.Server)
 		if !result.OK {
 			by.Outcome = core.OutcomeFailed
 		}
-		return a.audit.Record(ctx, *by)
+		return a.audit.Record(ctx, timed(by))
 	})
 	return result, err
 }

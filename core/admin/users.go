@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/mail"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -49,14 +48,14 @@ func (a *Admin) CreateUser(ctx context.Context, req core.Request, u core.User) (
 		if err := invalid(validateUser(u)); err != nil {
 			return err
 		}
-		u, err = a.store.CreateUser(ctx, *by, u)
+		u, err = a.store.CreateUser(ctx, timed(by), u)
 		return err
 	})
 	return u, err
 }
 
-// UpdateUser edits a user. Nobody takes the role admin from themselves, so that
-// there is always an admin left.
+// UpdateUser edits a user. Conflict when that would leave nobody with the role
+// admin.
 func (a *Admin) UpdateUser(ctx context.Context, req core.Request, id string, p UserPatch) (u core.User, err error) {
 	err = a.change(ctx, req, "user.update", func(by *core.AuditEntry) error {
 		u, err = a.store.User(ctx, req.Principal.TenantID, id)
@@ -70,17 +69,14 @@ func (a *Admin) UpdateUser(ctx context.Context, req core.Request, id string, p U
 		if err := invalid(validateUser(u)); err != nil {
 			return err
 		}
-		if u.ID == req.Principal.UserID && !slices.Contains(u.Roles, core.RoleAdmin) {
-			return core.Errorf(core.Conflict, "you cannot take the role admin from yourself").WithHint("Another admin can.")
-		}
-		u, err = a.store.UpdateUser(ctx, *by, u)
+		u, err = a.store.UpdateUser(ctx, timed(by), u)
 		return err
 	})
 	return u, err
 }
 
 // DeleteUser removes a user with their tokens, switches and own servers. What
-// they did stays in the audit.
+// they did stays in the audit. Conflict for the last admin.
 func (a *Admin) DeleteUser(ctx context.Context, req core.Request, id string) error {
 	return a.change(ctx, req, "user.delete", func(by *core.AuditEntry) error {
 		u, err := a.store.User(ctx, req.Principal.TenantID, id)
@@ -88,10 +84,7 @@ func (a *Admin) DeleteUser(ctx context.Context, req core.Request, id string) err
 			return err
 		}
 		by.Details = details("name", u.Name)
-		if u.ID == req.Principal.UserID {
-			return core.Errorf(core.Conflict, "you cannot delete yourself").WithHint("Another admin can.")
-		}
-		return a.store.DeleteUser(ctx, *by, req.Principal.TenantID, id)
+		return a.store.DeleteUser(ctx, timed(by), req.Principal.TenantID, id)
 	})
 }
 
@@ -126,7 +119,7 @@ func (a *Admin) CreateToken(ctx context.Context, req core.Request, userID string
 			return err
 		}
 		secret = NewSecret()
-		t, err = a.store.CreateToken(ctx, *by, core.Token{UserID: u.ID, Name: n.Name, Agent: n.Agent, ExpiresAt: n.ExpiresAt},
+		t, err = a.store.CreateToken(ctx, timed(by), core.Token{UserID: u.ID, Name: n.Name, Agent: n.Agent, ExpiresAt: n.ExpiresAt},
 			sha256.Sum256([]byte(secret)))
 		return err
 	})
@@ -140,7 +133,7 @@ func (a *Admin) CreateToken(ctx context.Context, req core.Request, userID string
 func (a *Admin) RevokeToken(ctx context.Context, req core.Request, userID, tokenID string) error {
 	return a.change(ctx, req, "token.revoke", func(by *core.AuditEntry) error {
 		by.Details = details("tokenId", shorten(tokenID))
-		return a.store.RevokeToken(ctx, *by, req.Principal.TenantID, userID, tokenID)
+		return a.store.RevokeToken(ctx, timed(by), req.Principal.TenantID, userID, tokenID)
 	})
 }
 
@@ -169,7 +162,7 @@ func (a *Admin) SetPreference(ctx context.Context, req core.Request, userID, ser
 		if err != nil {
 			return fmt.Errorf("read the preferences: %w", err)
 		}
-		return a.store.SetPreference(ctx, *by, u.ID, s.ID, switched(s.Visibility, now[s.ID], enabled))
+		return a.store.SetPreference(ctx, timed(by), u.ID, s.ID, switched(s.Visibility, now[s.ID], enabled))
 	})
 }
 

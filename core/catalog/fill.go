@@ -24,7 +24,13 @@ const (
 	progressEvery            = 5 * time.Second
 )
 
-// failure is a tool that the model refuses.
+// toolModel is a tool and a model that refuses it.
+type toolModel struct {
+	tool  string
+	model int64
+}
+
+// failure is a refusal.
 type failure struct {
 	hash  []byte
 	tries int
@@ -51,14 +57,15 @@ func (j *job) batch() int {
 	return localBatch
 }
 
-// fill embeds what is pending for a model until nothing is that can be.
-func (x *Indexer) fill(ctx context.Context, j job) error {
+// fill embeds what is pending for a model until nothing is that can be, and gives
+// the number of vectors saved.
+func (x *Indexer) fill(ctx context.Context, j job) (saved int, err error) {
 	started, said := time.Now(), time.Now()
 	var last []byte
 	for {
 		tools, err := x.pending(ctx, &j)
 		if err != nil {
-			return err
+			return j.saved, err
 		}
 		if len(tools) == 0 {
 			break
@@ -67,12 +74,12 @@ func (x *Indexer) fill(ctx context.Context, j job) error {
 		// for ever.
 		first := append([]byte(tools[0].ID), tools[0].TextHash...)
 		if bytes.Equal(first, last) {
-			return fmt.Errorf("the vector of tool %s does not count", tools[0].ID)
+			return j.saved, fmt.Errorf("the vector of tool %s does not count", tools[0].ID)
 		}
 		last = first
 		x.begin(j.target)
 		if err := x.embed(ctx, &j, tools); err != nil {
-			return err
+			return j.saved, err
 		}
 		if time.Since(said) > progressEvery {
 			said = time.Now()
@@ -82,7 +89,7 @@ func (x *Indexer) fill(ctx context.Context, j job) error {
 	if j.saved > 0 {
 		x.log.Info("tools indexed", "model", fullName(j.model), "tools", j.saved, "duration_ms", time.Since(started).Milliseconds())
 	}
-	return nil
+	return j.saved, nil
 }
 
 // pending gives tools to embed, without those whose time has not come again.
@@ -99,7 +106,7 @@ func (x *Indexer) pending(ctx context.Context, j *job) ([]postgres.ToolText, err
 	now := time.Now()
 	kept := tools[:0]
 	for _, t := range tools {
-		f, ok := x.failed[t.ID]
+		f, ok := x.failed[toolModel{t.ID, j.model.ID}]
 		if !ok || !bytes.Equal(f.hash, t.TextHash) || f.due.Before(now) {
 			kept = append(kept, t)
 		}
@@ -144,8 +151,9 @@ func (x *Indexer) embed(ctx context.Context, j *job, tools []postgres.ToolText) 
 	}
 	x.log.Warn("tool not indexed", "tool", tools[0].Name, "tool_id", tools[0].ID, "model", fullName(j.model), "error", err)
 	x.move(func() {
-		f := x.failed[tools[0].ID]
-		x.failed[tools[0].ID] = failure{hash: tools[0].TextHash, tries: f.tries + 1,
+		key := toolModel{tools[0].ID, j.model.ID}
+		f := x.failed[key]
+		x.failed[key] = failure{hash: tools[0].TextHash, tries: f.tries + 1,
 			due: time.Now().Add(min(firstDelay<<min(f.tries, 10), longestDelay))}
 	})
 	return nil
@@ -163,7 +171,7 @@ func (x *Indexer) save(ctx context.Context, j *job, tools []postgres.ToolText, v
 	j.saved += len(rows)
 	x.move(func() {
 		for _, t := range tools {
-			delete(x.failed, t.ID)
+			delete(x.failed, toolModel{t.ID, j.model.ID})
 		}
 	})
 	return nil
@@ -177,12 +185,27 @@ func (x *Indexer) progress(ctx context.Context, j *job) {
 	x.log.Info("indexing", "model", fullName(j.model), "indexed", total-pending, "total", total)
 }
 
+// failures counts the tools that a model refuses. x.mu is held.
+func (x *Indexer) failures(modelID int64) int {
+	n := 0
+	for key := range x.failed {
+		if key.model == modelID {
+			n++
+		}
+	}
+	return n
+}
+
 // rest is how long there is nothing to do.
 func (x *Indexer) rest() time.Duration {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	rest := idlePause
-	for _, f := range x.failed {
+	for key, f := range x.failed {
+		if time.Since(f.due) > idlePause {
+			delete(x.failed, key) // the tool is gone, or the model
+			continue
+		}
 		rest = min(rest, max(time.Until(f.due), time.Second))
 	}
 	return rest

@@ -48,16 +48,18 @@ type Indexer struct {
 	log      *slog.Logger
 	wake     chan struct{} // capacity 1: the catalog has changed
 	again    chan struct{} // capacity 1: an admin asks
+	building sync.WaitGroup
 
 	mu       sync.Mutex
 	target   core.Model // of embedder; its ID is 0 until it is on record
 	served   served
-	failed   map[string]failure // by tool, of the target
+	failed   map[toolModel]failure
 	running  bool
 	switched bool // the target was activated; afterwards whichever is active is
 	err      error
 	started  *time.Time
 	finished *time.Time
+	index    vectorIndex
 	moved    chan struct{} // closed and made anew whenever something has happened
 }
 
@@ -71,7 +73,7 @@ type served struct {
 // NewIndexer makes an Indexer.
 func NewIndexer(cfg IndexConfig) *Indexer {
 	x := &Indexer{store: cfg.Store, embedder: cfg.Embedder, remake: cfg.Make, log: cfg.Logger,
-		wake: make(chan struct{}, 1), again: make(chan struct{}, 1), failed: map[string]failure{}, moved: make(chan struct{})}
+		wake: make(chan struct{}, 1), again: make(chan struct{}, 1), failed: map[toolModel]failure{}, moved: make(chan struct{})}
 	if x.remake == nil {
 		x.remake = func(m core.Model) (embeddings.Embedder, error) {
 			return nil, core.Errorf(core.Unavailable, "the model %s is not configured any more", fullName(m))
@@ -87,6 +89,7 @@ func NewIndexer(cfg IndexConfig) *Indexer {
 // Run indexes what is pending, now and whenever there is more, until ctx ends.
 // Failures are tried again after a growing pause. Call it once.
 func (x *Indexer) Run(ctx context.Context) error {
+	defer x.building.Wait()
 	for failures := 0; ; {
 		err := x.pass(ctx)
 		if ctx.Err() != nil {
@@ -144,7 +147,7 @@ func (x *Indexer) Active() (embeddings.Embedder, core.Model, error) {
 func (x *Indexer) Reindex(ctx context.Context, full bool) error {
 	x.mu.Lock()
 	target, cause := x.target, x.err
-	x.failed = map[string]failure{}
+	x.failed = map[toolModel]failure{}
 	x.mu.Unlock()
 	defer nudge(x.again)
 	if !full {
@@ -171,7 +174,7 @@ func (x *Indexer) Status(ctx context.Context) (core.IndexStatus, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	s := core.IndexStatus{Model: x.embedder.Name(), State: "idle", Total: total, Indexed: total - pending,
-		Failed: min(len(x.failed), pending), StartedAt: x.started, FinishedAt: x.finished}
+		Failed: min(x.failures(target.ID), pending), StartedAt: x.started, FinishedAt: x.finished}
 	if x.running || pending > s.Failed || target.ID == 0 || !x.switched {
 		s.State = "running"
 	}
@@ -243,18 +246,21 @@ func (x *Indexer) work(ctx context.Context) error {
 		return err
 	}
 	if e, active, err := x.Active(); err == nil && active.ID != target.ID {
-		if err := x.fill(ctx, job{embedder: e, model: active}); err != nil {
+		if _, err := x.fill(ctx, job{embedder: e, model: active}); err != nil {
 			x.log.Warn("the active model is out of step", "model", fullName(active), "error", err)
 		}
 	}
-	if err := x.fill(ctx, job{embedder: x.embedder, model: target, target: true}); err != nil {
+	saved, err := x.fill(ctx, job{embedder: x.embedder, model: target, target: true})
+	if err != nil {
 		return err
 	}
-	return x.finish(ctx, target)
+	return x.finish(ctx, target, saved)
 }
 
 // prober is a model whose dimensions must be asked for.
-type prober interface{ Probe(ctx context.Context) error }
+type prober interface {
+	Probe(ctx context.Context) error
+}
 
 // prepare puts the configured model on record; the first model there is becomes
 // the active one at once.
@@ -321,7 +327,7 @@ func (x *Indexer) refresh(ctx context.Context) error {
 // serve makes the embedder of an active model.
 func (x *Indexer) serve(m core.Model) (e embeddings.Embedder, err error) {
 	e = x.embedder
-	if fullName(m) != e.Name() {
+	if provider, name := split(e.Name()); m.Provider != provider || m.Name != name {
 		if e, err = x.remake(m); err != nil {
 			return nil, err
 		}
@@ -332,16 +338,28 @@ func (x *Indexer) serve(m core.Model) (e embeddings.Embedder, err error) {
 	return e, nil
 }
 
-// finish makes the index of vectors that are complete, and then the model the
-// active one. It does so once: where two instances are configured differently,
-// the one that started last wins, and they do not switch to and fro.
-func (x *Indexer) finish(ctx context.Context, target core.Model) error {
-	if err := x.store.BuildVectorIndex(ctx, target.ID); err != nil {
-		return fmt.Errorf("build the index of vectors: %w", err)
-	}
+// vectorIndex is the state of the index over the target's vectors.
+type vectorIndex struct {
+	building bool
+	upToDate bool // what was there when it was last looked at is in it
+}
+
+// finish has the index of vectors built that are complete, and then makes the
+// model the active one. It does so once: where two instances are configured
+// differently, the one that started last wins, and they do not switch to and fro.
+func (x *Indexer) finish(ctx context.Context, target core.Model, saved int) error {
 	x.mu.Lock()
+	x.index.upToDate = x.index.upToDate && saved == 0
+	build, ready := !x.index.upToDate && !x.index.building, x.index.upToDate
+	x.index.building = x.index.building || build
 	done := x.switched || x.served.model.ID == target.ID
 	x.mu.Unlock()
+	if build {
+		x.building.Go(func() { x.build(ctx, target) })
+	}
+	if !done && !ready {
+		return nil // build calls again
+	}
 	if !done {
 		if err := x.store.ActivateModel(ctx, target.ID); err != nil {
 			return fmt.Errorf("activate %s: %w", fullName(target), err)
@@ -353,6 +371,21 @@ func (x *Indexer) finish(ctx context.Context, target core.Model) error {
 	}
 	x.move(func() { x.switched = true })
 	return nil
+}
+
+// build makes the index of vectors, where it pays. That can take minutes, in
+// which new tools go on being indexed.
+func (x *Indexer) build(ctx context.Context, target core.Model) {
+	err := x.store.BuildVectorIndex(ctx, target.ID)
+	if err != nil && ctx.Err() == nil {
+		x.log.Warn("index of vectors not built", "model", fullName(target), "error", err)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.index = vectorIndex{upToDate: err == nil}
+	if err == nil && !x.switched {
+		nudge(x.wake)
+	}
 }
 
 // split takes an embedder's name apart into provider and model.
