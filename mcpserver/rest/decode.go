@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/toolscout/toolscout/core"
 )
 
 const (
@@ -17,6 +19,9 @@ const (
 	maxBody = 4 << 20
 	// maxDepth bounds how deep a body may nest. Real tool arguments stay below 20.
 	maxDepth = 100
+	// maxNumber bounds the length of a number and its exponent. JavaScript's
+	// numbers end at 1e308.
+	maxNumber = 400
 )
 
 // readBody reads a bounded JSON body. An absent body is nil.
@@ -86,14 +91,29 @@ func parseValue(dec *json.Decoder, path []string) (any, error) {
 	if len(path) > maxDepth {
 		return nil, refuse(http.StatusBadRequest, "the body nests deeper than %d levels", maxDepth)
 	}
-	switch token {
-	case json.Delim('{'):
-		return parseObject(dec, path)
-	case json.Delim('['):
+	switch t := token.(type) {
+	case json.Delim:
+		if t == '{' {
+			return parseObject(dec, path)
+		}
 		return parseArray(dec, path)
+	case json.Number:
+		return parseNumber(t, path)
 	default:
-		return token, nil
+		return t, nil
 	}
+}
+
+// parseNumber keeps the literal. One with an endless exponent is refused: the
+// validator would write it out.
+func parseNumber(n json.Number, path []string) (any, error) {
+	_, exponent, found := strings.Cut(strings.ToLower(string(n)), "e")
+	if e, err := strconv.Atoi(exponent); len(n) <= maxNumber && (!found || err == nil && max(e, -e) <= maxNumber) {
+		return n, nil
+	}
+	e := core.Errorf(core.InvalidParams, "the body holds a number that is out of range")
+	e.Faults = []core.Fault{{Pointer: pointer(path), Message: "the number is out of range"}}
+	return nil, e
 }
 
 func parseObject(dec *json.Decoder, path []string) (any, error) {

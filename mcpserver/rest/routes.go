@@ -10,11 +10,11 @@ func (a *api) routes() []route {
 // callerRoutes are open to everybody who has a token.
 func (a *api) callerRoutes() []route {
 	return []route{
-		{method: "GET", path: "/v1/servers", id: "listServers", tag: "servers", status: 200, endpoint: handle(a.servers),
+		{method: "GET", path: "/v1/servers", id: "listServers", tag: "servers", status: 200, endpoint: handle(a.servers), returns: reflect.TypeFor[List[VisibleServer]](),
 			summary: "List the servers I may use", about: "Those that are switched off stay in the list, with enabled false. How they are reached is for admins alone."},
-		{method: "GET", path: "/v1/servers/{id}/tools", id: "listServerTools", tag: "servers", status: 200, endpoint: handle(a.serverTools),
+		{method: "GET", path: "/v1/servers/{id}/tools", id: "listServerTools", tag: "servers", status: 200, endpoint: handle(a.serverTools), returns: reflect.TypeFor[FoundTools](),
 			summary: "List the tools of a server"},
-		{method: "PUT", path: "/v1/servers/{id}/preference", id: "switchServer", tag: "servers", status: 200, endpoint: handle(a.setPreference),
+		{method: "PUT", path: "/v1/servers/{id}/preference", id: "switchServer", tag: "servers", status: 200, endpoint: handle(a.setPreference), returns: reflect.TypeFor[VisibleServer](),
 			summary: "Switch a server on or off for myself", about: "It takes effect at the very next call."},
 
 		{method: "GET", path: "/v1/tools", id: "findTools", tag: "tools", status: 200, problems: finds, endpoint: handle(a.findTools), returns: reflect.TypeFor[FoundTools](),

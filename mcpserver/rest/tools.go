@@ -82,8 +82,14 @@ type CallToolResult struct {
 	Meta              map[string]json.RawMessage `json:"_meta,omitempty" doc:"toolscout/server, toolscout/tool, toolscout/requestId, toolscout/durationMs, toolscout/warnings, and what the server sent."`
 }
 
+func (a *api) findTools(ctx context.Context, c call[toolQuery, none]) (json.RawMessage, error) {
+	return a.do(ctx, c.Request, gateway.ListTools, c.query)
+}
+
 func (a *api) tool(ctx context.Context, c call[none, none]) (json.RawMessage, error) {
-	return a.call(ctx, c.Request, "get_tool_schema", map[string]any{"tool_id": c.path("idOrName")})
+	return a.do(ctx, c.Request, gateway.GetToolSchema, struct {
+		ToolID string `json:"tool_id"`
+	}{c.path("idOrName")})
 }
 
 func (a *api) runTool(ctx context.Context, c call[none, ToolCall]) (json.RawMessage, error) {
@@ -97,14 +103,14 @@ func (a *api) runTool(ctx context.Context, c call[none, ToolCall]) (json.RawMess
 	}
 	// Put together by hand: encoding/json would rewrite the arguments.
 	raw := bytes.Join([][]byte{[]byte(`{"tool_id":`), id, []byte(`,"params":`), args, []byte(`}`)}, nil)
-	return a.gateway.Call(ctx, c.Request, gateway.Call{Action: "execute_tool", Level: core.LevelHTTP, Args: raw})
+	return a.gateway.Call(ctx, c.Request, gateway.Call{Action: gateway.ExecuteTool, Via: core.LevelHTTP, Args: raw})
 }
 
-// call runs a meta-tool.
-func (a *api) call(ctx context.Context, req core.Request, action string, args map[string]any) (json.RawMessage, error) {
+// do carries out an action of the gateway.
+func (a *api) do(ctx context.Context, req core.Request, action string, args any) (json.RawMessage, error) {
 	raw, err := json.Marshal(args)
 	if err != nil {
 		return nil, err
 	}
-	return a.gateway.Call(ctx, req, gateway.Call{Action: action, Level: core.LevelHTTP, Args: raw})
+	return a.gateway.Call(ctx, req, gateway.Call{Action: action, Via: core.LevelHTTP, Args: raw})
 }
