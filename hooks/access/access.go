@@ -72,8 +72,13 @@ func NoTool(ref string) *core.Error {
 
 // SwitchedOff is the refusal of a tool whose server the user switched off.
 func SwitchedOff(t *core.Tool, s *core.Server) *core.Error {
-	e := core.Errorf(core.Denied, "the server %q of the tool %q is switched off for you", s.Name, t.Name).
-		WithHint(`switch it on with PUT /v1/servers/%s/preference {"enabled": true}`, s.ID)
+	e := ServerOff(s)
 	e.ToolID = t.ID
 	return e
+}
+
+// ServerOff is the refusal of a server that the user switched off.
+func ServerOff(s *core.Server) *core.Error {
+	return core.Errorf(core.Denied, "the server %q is switched off for you", s.Name).
+		WithHint(`switch it on with PUT /v1/servers/%s/preference {"enabled": true}`, s.ID)
 }

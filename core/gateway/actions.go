@@ -1,0 +1,122 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolscout/toolscout/core"
+)
+
+// The actions. The first five are the meta-tools; the others are what REST offers
+// beside them.
+const (
+	DiscoverTools    = "discover_tools"
+	GetToolSchema    = "get_tool_schema"
+	ExecuteTool      = "execute_tool"
+	ListToolDomains  = "list_tool_domains"
+	BrowseToolDomain = "browse_tool_domain"
+
+	ListServers   = "list_servers"   // {query?, limit?, cursor?} gives a list of Server
+	ServerTools   = "server_tools"   // {server_id, limit?, cursor?} gives a list of Tool
+	ListTools     = "list_tools"     // {query?, domain?, server?, limit?, cursor?} gives a list of Tool
+	SetPreference = "set_preference" // {server_id, enabled} gives the Server
+)
+
+// action is one thing that a caller can do.
+type action struct {
+	name string
+	// input is the JSON Schema of the arguments.
+	input    json.RawMessage
+	compiled *schema
+	// slow actions set their deadline themselves.
+	slow bool
+	// config marks a change of configuration.
+	config bool
+	run    func(context.Context, task) (json.RawMessage, error)
+}
+
+// actionTable is all that a caller can do.
+func (g *Gateway) actionTable() map[string]action {
+	table := map[string]action{}
+	for _, a := range []action{
+		{name: DiscoverTools, input: discoverInput, run: g.discover},
+		{name: GetToolSchema, input: toolIDInput, run: g.toolSchema},
+		{name: ExecuteTool, input: executeInput, run: g.execute, slow: true},
+		{name: ListToolDomains, input: nothingInput, run: g.listDomains},
+		{name: BrowseToolDomain, input: browseInput, run: g.browse},
+		{name: ListServers, input: listServersInput, run: g.listServers},
+		{name: ServerTools, input: serverToolsInput, run: g.serverTools},
+		{name: ListTools, input: listToolsInput, run: g.listTools},
+		{name: SetPreference, input: preferenceInput, run: g.setPreference, config: true},
+	} {
+		a.compiled = compileSchema(a.input)
+		if a.compiled.unusable != "" {
+			panic(fmt.Sprintf("input schema of %s: %s", a.name, a.compiled.unusable))
+		}
+		table[a.name] = a
+	}
+	return table
+}
+
+// unknown is what an action that does not exist does.
+func (g *Gateway) unknown(_ context.Context, t task) (json.RawMessage, error) {
+	return nil, core.Errorf(core.NotFound, "there is no tool %q", clip(t.Action, 100)).
+		WithHint("this gateway has %s, %s, %s, %s and %s", DiscoverTools, GetToolSchema, ExecuteTool, ListToolDomains, BrowseToolDomain)
+}
+
+// checkArgs holds arguments against the action's own schema: InvalidParams with
+// every fault.
+func (a action) checkArgs(args json.RawMessage) error {
+	if a.compiled == nil {
+		return nil
+	}
+	in, faults := decode(args)
+	if len(faults) == 0 {
+		faults, _ = a.compiled.check(in)
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return invalid(a.name, faults, a.input)
+}
+
+// invalid is the refusal of arguments. The message names the first faults, for
+// those who read no further.
+func invalid(name string, faults []core.Fault, input json.RawMessage) *core.Error {
+	var b bytes.Buffer
+	for i, f := range faults[:min(len(faults), 3)] {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		if f.Pointer != "" {
+			b.WriteString(f.Pointer + " ")
+		}
+		b.WriteString(f.Message)
+	}
+	if more := len(faults) - 3; more > 0 {
+		fmt.Fprintf(&b, "; and %d more", more)
+	}
+	e := core.Errorf(core.InvalidParams, "the arguments of %s are not valid: %s", name, b.String())
+	e.Faults, e.InputSchema = faults, input
+	return e
+}
+
+// read decodes arguments that were checked against their schema.
+func read[T any](args json.RawMessage) (T, error) {
+	var v T
+	err := json.Unmarshal(args, &v)
+	return v, err
+}
+
+// write encodes a result without touching what servers wrote into it.
+func write(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

@@ -1,0 +1,174 @@
+// Package gateway is the one choke point: all that a caller can do goes through
+// Gateway.Call, whichever transport it came in by.
+//
+// The outer chain wraps every action. execute_tool wraps its real call in the
+// inner chain once more:
+//
+//	Call ─▶ outer chain ─▶ action ─▶ resolve ─▶ inner chain ─▶ validate ─▶ upstream
+//
+// Both chains begin with audit and access control, which no configuration can
+// take away.
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/access"
+	"github.com/toolscout/toolscout/core/postgres"
+	"github.com/toolscout/toolscout/core/search"
+	"github.com/toolscout/toolscout/core/upstream"
+	"github.com/toolscout/toolscout/hooks"
+	hookaccess "github.com/toolscout/toolscout/hooks/access"
+	"github.com/toolscout/toolscout/hooks/audit"
+)
+
+// Config holds what a Gateway is made of. Hooks, Relist and Logger may be nil.
+type Config struct {
+	Store  *postgres.Store
+	Access *access.Registry
+	Search *search.Engine
+	Pool   *upstream.Pool
+	Audit  *audit.Writer
+	Runner *hooks.Runner
+	// Hooks gives the configured entries that may apply to a call. Audit and
+	// access control are added to them, always.
+	Hooks func(context.Context, *hooks.Call) ([]hooks.Entry, error)
+	// Relist is told of a server that does not know a tool of ours.
+	Relist func(serverID string)
+	// PerPrincipal is how many calls of one user run at once (64); more wait.
+	PerPrincipal int
+	// Timeout bounds a call where its server says nothing (30 s).
+	Timeout time.Duration
+	Logger  *slog.Logger
+}
+
+// Gateway carries out what callers ask for. It is safe for concurrent use.
+type Gateway struct {
+	config  Config
+	always  []hooks.Entry
+	actions map[string]action
+	limits  *limiter
+	tools   *toolCache
+	schemas *schemaCache
+}
+
+// New makes a Gateway.
+func New(c Config) *Gateway {
+	if c.PerPrincipal <= 0 {
+		c.PerPrincipal = 64
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = 30 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	g := &Gateway{config: c, limits: newLimiter(c.PerPrincipal), tools: newToolCache(c.Store), schemas: newSchemaCache()}
+	g.always = []hooks.Entry{audit.New(c.Audit), hookaccess.New(c.Access.Access)}
+	g.actions = g.actionTable()
+	return g
+}
+
+// Call is one use of an action.
+type Call struct {
+	// Action is a meta-tool, or one of the actions that REST has beside them.
+	Action string
+	// Via is core.LevelMeta for MCP and core.LevelHTTP for REST.
+	Via string
+	// Args is a JSON object; empty means {}.
+	Args json.RawMessage
+	// SessionID is the caller's session, "" without one.
+	SessionID string
+	// Progress, if set, hears how a real call comes along.
+	Progress func(upstream.Progress)
+	// Warned, if set, hears the warnings of a call whose result has no place for
+	// them: of all but execute_tool.
+	Warned func([]string)
+}
+
+// Call carries out an action for a principal. It gives the action's result as
+// JSON: for execute_tool a CallToolResult, for list actions {items, nextCursor},
+// for the other meta-tools what their output schema says. Errors are *core.Error
+// or become one by core.Public.
+func (g *Gateway) Call(ctx context.Context, req core.Request, c Call) (json.RawMessage, error) {
+	act, known := g.actions[c.Action]
+	if !known {
+		act = action{run: g.unknown}
+	}
+	call := &hooks.Call{RequestID: req.ID, Level: hooks.Meta, Via: c.Via, Action: c.Action, Principal: req.Principal,
+		Original: orEmpty(c.Args), Args: orEmpty(c.Args)}
+	if act.config {
+		call.Via = core.LevelConfig
+	}
+	var how executed
+	err := g.chain(ctx, call, func(ctx context.Context, call *hooks.Call) error {
+		return g.serve(ctx, act, task{Call: c, request: req, outer: call, executed: &how})
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.Action == ExecuteTool {
+		return how.stamp(call.Result, call)
+	}
+	if c.Warned != nil && len(call.Warnings) > 0 {
+		c.Warned(call.Warnings)
+	}
+	return call.Result, nil
+}
+
+// chain sends a call through the hooks that apply to it.
+func (g *Gateway) chain(ctx context.Context, call *hooks.Call, next hooks.Next) error {
+	entries := g.always
+	if g.config.Hooks != nil {
+		configured, err := g.config.Hooks(ctx, call)
+		if err != nil {
+			// Even then the call leaves its row: audit runs, and then nothing else.
+			next = func(context.Context, *hooks.Call) error { return err }
+		}
+		entries = append(g.always[:len(g.always):len(g.always)], configured...)
+	}
+	return g.config.Runner.Run(ctx, hooks.Compile(entries, call), call, next)
+}
+
+// task is one action under way.
+type task struct {
+	Call
+	request core.Request
+	outer   *hooks.Call
+	view    *access.View
+	// executed is filled in by execute_tool.
+	executed *executed
+}
+
+// serve is the inside of the outer chain.
+func (g *Gateway) serve(ctx context.Context, act action, t task) error {
+	done, err := g.limits.enter(ctx, t.request.Principal.UserID, g.config.Timeout)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if !act.slow {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, g.config.Timeout)
+		defer cancel()
+	}
+	if err := act.checkArgs(t.outer.Args); err != nil {
+		return err
+	}
+	if t.view, err = g.config.Access.View(ctx, t.request.Principal); err != nil {
+		return err
+	}
+	t.outer.Result, err = act.run(ctx, t)
+	return err
+}
+
+func orEmpty(args json.RawMessage) json.RawMessage {
+	if len(args) == 0 || string(args) == "null" {
+		return json.RawMessage("{}")
+	}
+	return args
+}
