@@ -37,7 +37,7 @@ No private PostgreSQL could be put in place. Any one of these also gives Toolsco
   Debian 12, Ubuntu     apt-get install debian-archive-keyring
                         then try again; on Ubuntu with TOOLSCOUT_APT_MIRROR=<URL of a Debian mirror>
   macOS                 brew install postgresql@17 pgvector
-  Fedora                dnf install postgresql-server pgvector
+  Fedora 43 and later   dnf install postgresql-server pgvector
   anywhere              docker compose up -d postgres
                         and DATABASE_URL=<its connection URL>; any PostgreSQL 15+ with pgvector 0.8+ will do
 ADVICE

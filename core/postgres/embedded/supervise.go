@@ -175,9 +175,11 @@ func (s *Server) arguments() []string {
 		"unix_socket_permissions=0700",
 	}
 	if s.noSync {
-		settings = append(settings, "fsync=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0", "max_connections=200", "shared_buffers=128MB")
+		settings = append(settings, "fsync=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0",
+			"max_connections=200", "shared_buffers=128MB",
+			"dynamic_shared_memory_type=mmap") // in the data folder, so that throwing that away leaves nothing
 	} else {
-		settings = append(settings, "max_connections=60", "shared_buffers=256MB")
+		settings = append(settings, "max_connections=100", "shared_buffers=256MB")
 	}
 	args := []string{"-D", s.folder.data}
 	for _, setting := range slices.Concat(settings, s.endpoint.settings()) {

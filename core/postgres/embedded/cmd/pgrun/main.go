@@ -1,6 +1,6 @@
 // Pgrun runs a command with a throw-away PostgreSQL beside it, whose address the command finds in TOOLSCOUT_TEST_DATABASE_URL:
 //
-//	go run ./core/postgres/embedded/cmd/pgrun -- go test ./...
+//	go run ./core/postgres/embedded/cmd/pgrun -nosync -- go test ./...
 //
 // The cluster lives in memory where it can and is gone when the command ends. Where the variable is set already, that database is used.
 package main
@@ -34,9 +34,9 @@ func main() {
 func run() (status int, err error) {
 	flags := flag.NewFlagSet("pgrun", flag.ContinueOnError)
 	dir := flags.String("dir", "", "where the cluster lives; it is kept (default: a new folder in memory, removed at the end)")
-	noSync := flags.Bool("nosync", true, "trade the safety of the data for speed")
+	noSync := flags.Bool("nosync", false, "trade the safety of the data for speed")
 	flags.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: pgrun [-nosync=false] [-dir folder] -- command arguments…")
+		fmt.Fprintln(os.Stderr, "usage: pgrun [-nosync] [-dir folder] -- command arguments…")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(os.Args[1:]); err != nil {
