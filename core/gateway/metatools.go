@@ -93,3 +93,12 @@ func sentenceOf(ids []string) string {
 	}
 	return " Largest domains: " + strings.Join(names, ", ") + "."
 }
+
+// IsMetaTool reports whether a name is that of one of the five.
+func IsMetaTool(name string) bool {
+	switch name {
+	case DiscoverTools, GetToolSchema, ExecuteTool, ListToolDomains, BrowseToolDomain:
+		return true
+	}
+	return false
+}
