@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/toolscout/toolscout/cmd/toolscout/config"
+	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/egress"
 	"github.com/toolscout/toolscout/embeddings"
 	"github.com/toolscout/toolscout/embeddings/builtin"
@@ -20,4 +21,19 @@ func newEmbedder(c config.Embeddings, out *egress.Guard) (embeddings.Embedder, e
 		return nil, err
 	}
 	return embeddings.Cached(e, queryCache), nil
+}
+
+// remake gives the models that were used before: the one in the binary always,
+// one behind a service while that service is configured.
+func remake(c config.Embeddings, out *egress.Guard) func(core.Model) (embeddings.Embedder, error) {
+	return func(m core.Model) (embeddings.Embedder, error) {
+		switch m.Provider {
+		case "builtin":
+			return newEmbedder(config.Embeddings{Provider: "builtin"}, out)
+		case c.Provider:
+			c.Model = m.Name
+			return newEmbedder(c, out)
+		}
+		return nil, core.Errorf(core.Unavailable, "the model %s/%s is not configured any more", m.Provider, m.Name)
+	}
 }

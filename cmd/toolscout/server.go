@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -39,15 +37,13 @@ type server struct {
 	indexer   *catalog.Indexer
 	search    *search.Engine
 	audit     *audit.Writer
+	secrets   *secret.Box
 	hooks     *hooks.Runner
 	mcp       *mcpserver.Server
 	handler   http.Handler
 	publicURL string
 	retention time.Duration
 	log       *slog.Logger
-
-	// configured is the file's part of the configuration, as last applied.
-	configured atomic.Pointer[config.Config]
 }
 
 // newServer makes every part and joins them. Nothing runs yet.
@@ -57,8 +53,7 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 		return nil, err
 	}
 	box := secret.New(key)
-	s := &server{db: db, log: log, publicURL: cmp.Or(cfg.PublicURL, localURL(addr)), retention: cfg.Audit.Retention}
-	s.configured.Store(&cfg)
+	s := &server{db: db, secrets: box, log: log, publicURL: cmp.Or(cfg.PublicURL, localURL(addr)), retention: cfg.Audit.Retention}
 	trusted := egress.New(egress.Config{AllowPrivate: true})
 	guarded := egress.New(egress.Config{AllowPrivate: cfg.LoopbackOnly(), AllowNetworks: cfg.Gateway.AllowNetworks})
 
@@ -66,7 +61,7 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 	if err != nil {
 		return nil, err
 	}
-	s.indexer = catalog.NewIndexer(catalog.IndexConfig{Store: db.Store, Embedder: embedder, Logger: log})
+	s.indexer = catalog.NewIndexer(catalog.IndexConfig{Store: db.Store, Embedder: embedder, Make: remake(cfg.Embeddings, trusted), Logger: log})
 	s.pool = upstream.New(upstream.Config{
 		Version: versionString(), Logger: log, Getenv: cfg.Lookup(src), Open: box.Open, Trusted: trusted, Guarded: guarded,
 		MaxChildren: cfg.Gateway.MaxChildren, MaxResponse: cfg.Gateway.MaxResponseBytes, PerServer: cfg.Gateway.PerServer, CallTimeout: cfg.Gateway.CallTimeout,
@@ -76,11 +71,11 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 	})
 	s.syncer = catalog.NewSyncer(catalog.SyncConfig{Store: db.Store, Pool: s.pool, Poke: s.indexer.Poke, Interval: cfg.Gateway.SyncInterval, Logger: log})
 	s.search = search.New(search.Config{Store: db.Store, Embedder: s.indexer.Active, Logger: log})
-	s.audit = audit.NewWriter(audit.Config{Append: db.AppendAudit, Sync: cfg.Audit.Sync, Logger: log})
+	s.audit = audit.NewWriter(audit.Config{Append: db.AppendAudit, Sync: cfg.Audit.Sync, Values: cfg.Audit.Values, Logger: log})
 	s.hooks = hooks.NewRunner(hooks.Config{Logger: log})
 	registry := access.New(access.Config{Store: db.Store})
 	gw := gateway.New(gateway.Config{
-		Store: db.Store, Access: registry, Search: s.search, Pool: s.pool, Syncer: s.syncer, Audit: s.audit, AuditValues: cfg.Audit.Values,
+		Store: db.Store, Access: registry, Search: s.search, Pool: s.pool, Relist: s.syncer.Enqueue, Audit: s.audit,
 		Runner: s.hooks, PerPrincipal: cfg.Gateway.PerUser, Timeout: cfg.Gateway.CallTimeout, Logger: log,
 	})
 	adm := admin.New(admin.Config{Store: db.Store, Pool: s.pool, Syncer: s.syncer, Indexer: s.indexer, Search: s.search, Audit: s.audit, Secrets: box,
@@ -91,7 +86,7 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 		return nil, err
 	}
 	s.mcp = mcpserver.New(mcpserver.Config{Gateway: gw, Version: versionString(), Logger: log})
-	s.handler = s.routes(d, rest.New(rest.Config{Gateway: gw, Admin: adm, Door: d, Version: versionString(), Logger: log}))
+	s.handler = s.routes(d, rest.New(rest.Config{Gateway: gw, Admin: adm, Door: d, Version: versionString()}))
 	return s, nil
 }
 
@@ -166,8 +161,12 @@ func (s *server) prune(ctx context.Context) error {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
 	for {
-		if err := s.db.PruneAudit(ctx, time.Now().Add(-s.retention)); err != nil && ctx.Err() == nil {
+		pruned, err := s.db.PruneAudit(ctx, time.Now().Add(-s.retention))
+		switch {
+		case err != nil && ctx.Err() == nil:
 			s.log.Warn("prune the audit", "error", err)
+		case pruned > 0:
+			s.log.Info("pruned the audit", "rows", pruned)
 		}
 		select {
 		case <-ctx.Done():
@@ -191,52 +190,6 @@ func (s *server) saveEra(id, era string) {
 	defer cancel()
 	if err := s.db.SetEra(ctx, id, era); err != nil {
 		s.log.Warn("save protocol generation", "server", id, "error", err)
-	}
-}
-
-// applyFile makes the registry hold what the file declares.
-func (s *server) applyFile(ctx context.Context, cfg config.Config) error {
-	servers := cfg.Gateway.Servers
-	for i := range servers {
-		if !cfg.Gateway.Enabled {
-			servers[i].Status = core.Inactive
-		}
-		servers[i] = admin.Defaults(servers[i])
-		if faults := admin.ValidateServer(servers[i]); len(faults) > 0 {
-			return fmt.Errorf("%s: gateway.servers[%d] (%s): %s: %s", cfg.File, i, servers[i].Name, faults[0].Pointer, faults[0].Message)
-		}
-	}
-	by := core.Request{ID: newRequestID(), Principal: core.Principal{TenantID: core.DefaultTenant, UserName: "configuration file"}}.Entry(core.LevelConfig, "reconcile")
-	changed, err := s.db.ReconcileServers(ctx, by, servers)
-	if err != nil {
-		return fmt.Errorf("apply %s: %w", cfg.File, err)
-	}
-	for _, id := range changed {
-		s.pool.Drop(id)
-		s.syncer.Enqueue(id)
-	}
-	return nil
-}
-
-// reloads applies the file again at each SIGHUP. One that cannot be applied
-// leaves everything as it was.
-func (s *server) reloads(ctx context.Context, hup <-chan os.Signal, src config.Source, flags map[string]string) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-hup:
-		}
-		cfg, err := config.Load(src, flags)
-		if err == nil {
-			err = s.applyFile(ctx, cfg)
-		}
-		if err != nil {
-			s.log.Error("reload failed, nothing has changed", "error", err)
-			continue
-		}
-		s.configured.Store(&cfg)
-		s.log.Info("reloaded", "file", cfg.File, "servers", len(cfg.Gateway.Servers))
 	}
 }
 

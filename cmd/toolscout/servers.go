@@ -110,7 +110,7 @@ func (p *program) serversAdd() *cobra.Command {
 }
 
 // register creates a server and says how it went.
-func (p *program) register(c *cobra.Command, a *api, in map[string]any, wait time.Duration) error {
+func (p *program) register(c *cobra.Command, a *api, in any, wait time.Duration) error {
 	var s rest.Server
 	if err := a.do(c.Context(), http.MethodPost, serversPath+waiting(wait), in, &s); err != nil {
 		return err

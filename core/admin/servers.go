@@ -54,7 +54,7 @@ func (a *Admin) Server(ctx context.Context, req core.Request, id string) (s core
 // credentials are masked.
 func (a *Admin) CreateServer(ctx context.Context, req core.Request, s core.Server, wait time.Duration) (core.Server, error) {
 	err := a.change(ctx, req, "server.create", func(by *core.AuditEntry) (err error) {
-		s = defaulted(s)
+		s = Defaults(s)
 		s.TenantID, s.Origin, s.ID = req.Principal.TenantID, core.FromAPI, ""
 		by.ServerName = shorten(s.Name)
 		var f faults
@@ -89,7 +89,7 @@ func (a *Admin) UpdateServer(ctx context.Context, req core.Request, id string, p
 			return err
 		}
 		edited, f := p.apply(old)
-		edited = defaulted(edited)
+		edited = Defaults(edited)
 		fields := changed(old, edited)
 		by.Details = details("fields", fields)
 		if err := a.valid(ctx, a.opened(edited), f); err != nil {
@@ -154,7 +154,7 @@ func (a *Admin) RefreshServer(ctx context.Context, req core.Request, id string, 
 // side is in the result; the error is for a configuration that is refused.
 func (a *Admin) TestServer(ctx context.Context, req core.Request, s core.Server) (result upstream.TestResult, err error) {
 	err = a.change(ctx, req, "server.test", func(by *core.AuditEntry) error {
-		s = defaulted(s)
+		s = Defaults(s)
 		if s.Name == "" {
 			s.Name = "test"
 		}
@@ -235,8 +235,8 @@ func editable(s core.Server) error {
 		WithHint("Edit the file and reload it (SIGHUP), or restart.")
 }
 
-// defaulted fills in what a configuration may leave out.
-func defaulted(s core.Server) core.Server {
+// Defaults fills in what a configuration may leave out.
+func Defaults(s core.Server) core.Server {
 	if s.Domain == "" {
 		s.Domain = DefaultDomain
 	}

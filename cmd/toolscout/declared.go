@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/toolscout/toolscout/cmd/toolscout/config"
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/admin"
+	"github.com/toolscout/toolscout/core/secret"
+)
+
+// applyFile makes the registry hold what the file declares: all of it, or
+// nothing and an error.
+func (s *server) applyFile(ctx context.Context, cfg config.Config) error {
+	servers, err := s.declared(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	by := core.Request{ID: newRequestID(), Principal: core.Principal{TenantID: core.DefaultTenant, UserName: "configuration file"}}.Entry(core.LevelConfig, "reconcile")
+	changed, err := s.db.ReconcileServers(ctx, by, servers)
+	if err != nil {
+		return fmt.Errorf("apply %s: %w", cfg.File, err)
+	}
+	for _, id := range changed {
+		s.pool.Drop(id)
+		s.syncer.Enqueue(id)
+	}
+	return nil
+}
+
+// declared is the file's servers as the registry keeps them.
+func (s *server) declared(ctx context.Context, cfg config.Config) ([]core.Server, error) {
+	stored, _, err := s.db.AllServers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	before := map[string]core.Server{}
+	for _, old := range stored {
+		before[old.Name] = old
+	}
+	var out []core.Server
+	for i, sv := range cfg.Gateway.Servers {
+		if !cfg.Gateway.Enabled {
+			sv.Status = core.Inactive
+		}
+		sv = admin.Defaults(sv)
+		if faults := admin.ValidateServer(sv); len(faults) > 0 {
+			return nil, fmt.Errorf("%s: gateway.servers[%d] (%s): %s: %s", cfg.File, i, sv.Name, faults[0].Pointer, faults[0].Message)
+		}
+		old := before[sv.Name]
+		sv.Env, sv.Headers = s.seal(sv.Env, old.Env), s.seal(sv.Headers, old.Headers)
+		out = append(out, sv)
+	}
+	return out, nil
+}
+
+// seal encrypts the values that are no references. One that is stored already
+// stays as it is, so that an unchanged server is seen to be unchanged.
+func (s *server) seal(values, stored map[string]string) map[string]string {
+	out := map[string]string{}
+	for k, v := range values {
+		out[k] = v
+		if secret.IsReference(v) {
+			continue
+		}
+		if plain, err := s.secrets.Open(stored[k]); err == nil && plain == v && stored[k] != v {
+			out[k] = stored[k]
+			continue
+		}
+		out[k] = s.secrets.Seal(v)
+	}
+	return out
+}
+
+// reloads applies the file again at each SIGHUP. One that cannot be applied
+// leaves everything as it was.
+func (s *server) reloads(ctx context.Context, hup <-chan os.Signal, src config.Source, flags map[string]string) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-hup:
+		}
+		cfg, err := config.Load(src, flags)
+		if err == nil {
+			err = s.applyFile(ctx, cfg)
+		}
+		if err != nil {
+			s.log.Error("reload failed, nothing has changed", "error", err)
+			continue
+		}
+		s.log.Info("reloaded", "file", cfg.File, "servers", len(cfg.Gateway.Servers))
+	}
+}
