@@ -69,8 +69,7 @@ func (x *index) scope(servers []string, domain string) (seen []bool, visible int
 	return seen, visible
 }
 
-// score scores every tool in scope. A term that occurs twice in the query counts
-// twice.
+// score scores every tool in scope by the terms of a query.
 func (x *index) score(query []string, servers []string, domain string, p *pool) *scores {
 	s := &scores{index: x, byPart: make([][]float32, len(x.parts))}
 	s.seen, s.visible = x.scope(servers, domain)
@@ -97,7 +96,7 @@ func (x *index) score(query []string, servers []string, domain string, p *pool) 
 }
 
 func (s *scores) addTerm(p *part, to []float32, term string, idf float64) {
-	average := float64(s.index.length) / float64(s.index.live)
+	average := max(1, float64(s.index.length)/float64(s.index.live))
 	gain, short, long := float32(idf*(k1+1)), float32(k1*(1-b)), float32(k1*b/average)
 	for _, posting := range p.list(term) {
 		place := posting >> countBits

@@ -13,7 +13,7 @@ const (
 
 // joint is where one need ends and the next begins: the end of a sentence, "and
 // then", ", then", ", and", "also".
-var joint = regexp.MustCompile(`(?i)[.!?;:](?:\s+|$)|\n+|,?\s+and\s+then\s+|,\s*then\s+|,\s*and\s+|,?\s*\balso\b,?`)
+var joint = regexp.MustCompile(`(?i)[.!?](?:\s+|$)|\n+|,?\s+and\s+then\s+|,\s*then\s+|,\s*and\s+|,?\s*\balso\b,?`)
 
 // clauses splits a query into the needs that it states one after the other. None
 // are given when it states one.

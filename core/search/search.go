@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -144,11 +145,16 @@ func (e *Engine) Search(ctx context.Context, q Query) (Answer, error) {
 	return answer, nil
 }
 
-// terms are the words of a query as the index knows them.
+// terms are the words of a query as the index knows them, each once: counting a
+// word twice that somebody says twice ranked worse on every development set.
 func (e *Engine) terms(text string) []string {
 	var terms []string
 	stems := stemmer{stop: e.stop}
-	stems.terms(text, func(term string) { terms = append(terms, term) })
+	stems.terms(text, func(term string, _ uint32) {
+		if !slices.Contains(terms, term) {
+			terms = append(terms, term)
+		}
+	})
 	return terms
 }
 

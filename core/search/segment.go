@@ -27,7 +27,7 @@ type segment struct {
 // are read together, millions of times a second.
 type fact struct {
 	group  uint32 // of tools with the same server and domain
-	length uint32 // in terms
+	length uint32 // of its text, in words
 }
 
 const (
@@ -50,6 +50,7 @@ type builder struct {
 	segment *segment
 	found   []occurrence
 	of      []uint32 // terms of the tool at hand
+	length  uint32   // of its text
 }
 
 type occurrence struct{ term, posting uint32 }
@@ -61,7 +62,7 @@ func newBuilder(stems *stemmer) *builder {
 // add indexes one tool.
 func (b *builder) add(id uuid.UUID, group uint32, tool embeddings.Tool) {
 	s := b.segment
-	b.of = b.of[:0]
+	b.of, b.length = b.of[:0], 0
 	text := func(text string) { b.stems.terms(text, b.term) }
 	text(tool.Name)
 	text(tool.Title)
@@ -75,7 +76,7 @@ func (b *builder) add(id uuid.UUID, group uint32, tool embeddings.Tool) {
 	place := uint32(len(s.ids))
 	s.ids = append(s.ids, id)
 	s.names = append(s.names, tool.Name)
-	s.facts = append(s.facts, fact{group, uint32(len(b.of))})
+	s.facts = append(s.facts, fact{group, b.length})
 	s.byID[id] = place
 	slices.Sort(b.of)
 	for i := 0; i < len(b.of); {
@@ -88,13 +89,14 @@ func (b *builder) add(id uuid.UUID, group uint32, tool embeddings.Tool) {
 	}
 }
 
-func (b *builder) term(term string) {
+func (b *builder) term(term string, length uint32) {
 	t, ok := b.segment.terms[term]
 	if !ok {
 		t = uint32(len(b.segment.terms))
 		b.segment.terms[term] = t
 	}
 	b.of = append(b.of, t)
+	b.length += length
 }
 
 // build gives the segment. The builder must not be used again.

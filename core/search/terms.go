@@ -37,8 +37,11 @@ type stemmer struct {
 	seen map[string]string
 }
 
-// terms calls add with every term of text.
-func (s *stemmer) terms(text string, add func(term string)) {
+// terms calls add with every term of text, and what it adds to the text's length:
+// 1 for a word, 0 for a pair of characters in a script without spaces. Pairs
+// overlap, and a text in such a script would count as several times as long as its
+// translation, and so rank too low (measured).
+func (s *stemmer) terms(text string, add func(term string, length uint32)) {
 	for word := range words.Of(text) {
 		if s.stop[string(word)] {
 			continue
@@ -55,7 +58,7 @@ func (s *stemmer) terms(text string, add func(term string)) {
 			pairs(term, add)
 			continue
 		}
-		add(term)
+		add(term, 1)
 	}
 }
 
@@ -78,15 +81,15 @@ func ideographic(word string) bool {
 
 // pairs adds every two neighbouring characters, which stand in for words where
 // there are no spaces between them.
-func pairs(word string, add func(string)) {
-	last, size := -1, 0
+func pairs(word string, add func(string, uint32)) {
+	last := -1
 	for i, r := range word {
 		if last >= 0 {
-			add(word[last : i+utf8.RuneLen(r)])
+			add(word[last:i+utf8.RuneLen(r)], 0)
 		}
-		last, size = i, size+1
+		last = i
 	}
-	if size == 1 {
-		add(word)
+	if last == 0 {
+		add(word, 0)
 	}
 }
