@@ -109,6 +109,7 @@ func (g *Gateway) serverTools(ctx context.Context, t task) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
+	page.Servers = serversOf(t.view, page.Items)
 	return write(page)
 }
 
@@ -139,6 +140,7 @@ func (g *Gateway) listTools(ctx context.Context, t task) (json.RawMessage, error
 	if err != nil {
 		return nil, err
 	}
+	list.Servers = serversOf(t.view, list.Items)
 	return write(list)
 }
 

@@ -66,10 +66,11 @@ type Browsing struct {
 // ToolList is the result of list_tools and server_tools. The suggestion and what
 // was missing go with searches.
 type ToolList struct {
-	Items      []Tool `json:"items"`
-	NextCursor string `json:"nextCursor,omitempty"`
-	Suggestion string `json:"suggestion,omitempty"`
-	Degraded   string `json:"degraded,omitempty"`
+	Items      []Tool                `json:"items"`
+	Servers    map[string]ToolServer `json:"servers"`
+	NextCursor string                `json:"nextCursor,omitempty"`
+	Suggestion string                `json:"suggestion,omitempty"`
+	Degraded   string                `json:"degraded,omitempty"`
 }
 
 // Server is a server as its users see it: without how it is reached, which may
@@ -133,7 +134,7 @@ func objectOr(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(`{"type":"object"}`)
 }
 
-// object is raw if it is an object, else nothing.
+// objectOrNil is raw if it is an object, else nothing.
 func objectOrNil(raw json.RawMessage) json.RawMessage {
 	if strings.HasPrefix(strings.TrimSpace(string(raw)), "{") {
 		return raw
