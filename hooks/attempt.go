@@ -22,9 +22,6 @@ var errBudget = core.Errorf(core.Timeout, "the hooks of this call took too long 
 // longer than d. After an error the copy is not looked at: the hook may still be
 // writing to it.
 func (p *passage) attempt(ctx context.Context, e *Entry, ph phase, work *Call, d time.Duration) error {
-	if err := p.runner.usable(e); err != nil {
-		return err
-	}
 	start := time.Now()
 	defer func() { p.budget -= time.Since(start) }()
 	return p.runner.attempt(ctx, e, ph, work, d)
@@ -36,6 +33,9 @@ func (r *Runner) attempt(ctx context.Context, e *Entry, ph phase, work *Call, d 
 	half := e.Hook.Before
 	if ph == after {
 		half = e.Hook.After
+	}
+	if e.Inline {
+		return protect(func() error { return half(ctx, work) })
 	}
 	var settled atomic.Bool // by whichever is first: the hook's end, or our patience's
 	ended := make(chan error, 1)

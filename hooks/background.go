@@ -69,6 +69,10 @@ func (r *Runner) work() {
 // do runs both halves of a queued hook. What they edit is nobody's any more.
 func (r *Runner) do(j job) {
 	p := passage{runner: r, call: j.after, budget: 2 * timeout(&j.entry)}
+	if err := p.admit(&j.entry); err != nil {
+		p.log(j.entry, after, err)
+		return
+	}
 	for _, half := range []struct {
 		phase
 		call *Call

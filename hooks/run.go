@@ -61,6 +61,14 @@ func (p *passage) in(ctx context.Context, chain Chain) bool {
 	return true
 }
 
+// admit says why a hook is not even started.
+func (p *passage) admit(e *Entry) error {
+	if p.budget <= 0 {
+		return errBudget
+	}
+	return p.runner.usable(e)
+}
+
 // enter runs one Before and reports whether the call goes on.
 func (p *passage) enter(ctx context.Context, e Entry) bool {
 	if p.runner.Disabled(e) {
@@ -70,14 +78,13 @@ func (p *passage) enter(ctx context.Context, e Entry) bool {
 		p.jobs = append(p.jobs, job{entry: e, before: p.call.copy()})
 		return true
 	}
-	if !e.takes(p.call.Level, before) {
-		p.entered = append(p.entered, entered{Entry: e})
-		return true
-	}
-	if p.budget <= 0 {
-		return p.failed(e, before, errBudget)
+	if err := p.admit(&e); err != nil {
+		return p.failed(e, before, err)
 	}
 	p.entered = append(p.entered, entered{Entry: e})
+	if !e.takes(p.call.Level, before) {
+		return true
+	}
 	mine := &p.entered[len(p.entered)-1]
 	work := p.call.copy()
 	err := p.attempt(ctx, &e, before, work, min(timeout(&e), p.budget))

@@ -18,7 +18,7 @@ type Rule func(ctx context.Context, p core.Principal, serverID string) (core.Acc
 // New makes the entry of the hook.
 func New(rule Rule) hooks.Entry {
 	return hooks.Entry{Name: "access_control", Type: "access_control", Priority: hooks.Guard, OnError: hooks.Fail,
-		Hook: guard{rule}}
+		Events: []hooks.Event{hooks.MetaBefore, hooks.ToolBefore}, Inline: true, Hook: guard{rule}}
 }
 
 type guard struct{ rule Rule }

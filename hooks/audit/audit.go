@@ -18,7 +18,7 @@ const timeout = 30 * time.Second
 // New makes the entry of the hook. It writes through w.
 func New(w *Writer) hooks.Entry {
 	return hooks.Entry{Name: "audit", Type: "audit", Priority: hooks.Outermost, OnError: hooks.Fail,
-		Timeout: timeout, Hook: &recorder{writer: w}}
+		Timeout: timeout, Inline: true, Hook: &recorder{writer: w}}
 }
 
 type recorder struct{ writer *Writer }
