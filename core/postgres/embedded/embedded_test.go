@@ -52,6 +52,17 @@ func TestStart_makes_a_database_with_vectors(t *testing.T) {
 	}
 }
 
+func TestStart_makes_missing_folders(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(dataDir(t), "lib", "toolscout", "postgres")
+	connect(t, start(t, dir))
+	for _, made := range []string{dir, filepath.Dir(dir)} {
+		if mode := stat(t, made).Mode().Perm(); mode&0o066 != 0 {
+			t.Errorf("%s has mode %04o; want it closed to reading by others", made, mode)
+		}
+	}
+}
+
 func TestStart_keeps_secrets_from_others(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t)

@@ -34,7 +34,7 @@ func TestFind_takes_the_newest_that_will_do(t *testing.T) {
 				version, vector, _ := strings.Cut(install, " ")
 				bins = append(bins, fakeInstall(t, filepath.Join(dir, version), version, vector))
 			}
-			got, err := embedded.FindAmong(t.Context(), bins, filepath.Join(dir, "prefix"))
+			got, err := embedded.FindAmong(t.Context(), bins, dir) // not a prefix: nothing is fetched if none will do
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,6 +160,11 @@ func fakeInstall(t *testing.T, dir, version, vector string) (bin string) {
 	script := "#!/bin/sh\necho 'VERSION=" + version + " (Debian)' >&2\necho 'share_path=" + filepath.Join(dir, "share") + "' >&2\n"
 	if err := os.WriteFile(filepath.Join(bin, "initdb"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
+	}
+	for _, path := range []string{dir, bin, filepath.Join(bin, "initdb")} { // whatever the umask
+		if err := os.Chmod(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if vector == "-" {
 		return bin

@@ -24,7 +24,7 @@ type folder struct {
 
 // openFolder makes the folder if needed and takes its lock, which the kernel gives free however this process ends.
 func openFolder(path string) (*folder, error) {
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := makeFolder(path); err != nil {
 		return nil, fmt.Errorf("make the data folder: %w", err)
 	}
 	if err := letThrough(path); err != nil {
@@ -38,6 +38,20 @@ func openFolder(path string) (*folder, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return &folder{path: path, data: filepath.Join(path, "pg"), lock: lock}, nil
+}
+
+// makeFolder makes what is missing of a path, closed to others, but for root with a way through whatever its umask.
+func makeFolder(path string) error {
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	if err := makeFolder(filepath.Dir(path)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return letThrough(path)
 }
 
 // letThrough opens root's own folder for passing through, because PostgreSQL then runs as somebody else.
@@ -75,7 +89,10 @@ func hold(lock *os.File, path string) error {
 	return nil
 }
 
-func (f *folder) release() error { return f.lock.Close() }
+// release gives the lock up by name: a child that is being forked just now still has the file open for a moment.
+func (f *folder) release() error {
+	return errors.Join(syscall.Flock(int(f.lock.Fd()), syscall.LOCK_UN), f.lock.Close())
+}
 
 // major is the major version of PostgreSQL that made the data, 0 when there is none yet.
 func (f *folder) major() (int, error) {
