@@ -34,6 +34,10 @@ create table tool_embeddings (
 );
 
 alter table tool_embeddings alter column emb set storage plain;
+-- A thousand allowed servers against a hundred common values each, for a plan
+-- that is made at every search: 1.9 ms instead of 0.6. Nothing compares vectors.
+alter table tool_embeddings alter column server_id set statistics 10;
+alter table tool_embeddings alter column emb set statistics 0;
 create index tool_embeddings_server on tool_embeddings (server_id, model_id);
 
 -- +goose Down

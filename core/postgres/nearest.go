@@ -22,8 +22,10 @@ type NearestQuery struct {
 	// whole query first, then each of its clauses.
 	Vectors [][]float32
 	Limit   int
-	// Exact compares with every allowed tool. Otherwise an HNSW index may be used,
-	// which is faster where tens of thousands are allowed and may miss some.
+	// Exact compares with every allowed tool: 0.35 ms for each thousand. Otherwise
+	// the HNSW index is used, if there is one: about 4 ms for each vector when all
+	// of 100,000 tools are allowed, but more the fewer are (15 ms for a third), and
+	// it may miss some.
 	Exact bool
 }
 
@@ -51,16 +53,15 @@ func (s *Store) Nearest(ctx context.Context, q NearestQuery) ([]ToolCosines, err
 	for i, v := range q.Vectors {
 		args[fmt.Sprintf("v%d", i)] = pgvector.NewHalfVector(v)
 	}
-	allowed := `e.model_id = @model and e.server_id = any(@servers)`
+	allowed := ` from tool_embeddings e where e.model_id = @model and e.server_id = any(@servers)`
 	if q.Domain != "" {
 		args["domain"] = clean(q.Domain)
-		allowed += ` and coalesce(e.domain, (select s.domain from mcp_servers s where s.id = e.server_id)) = @domain`
+		allowed = ` from tool_embeddings e join mcp_servers s on s.id = e.server_id
+			where e.model_id = @model and e.server_id = any(@servers) and coalesce(e.domain, s.domain) = @domain`
 	}
 	query := exactQuery(allowed, len(q.Vectors))
 	if !q.Exact {
-		delete(args, "model") // a literal there: the index is a partial one
-		allowed = strings.Replace(allowed, "@model", fmt.Sprint(q.ModelID), 1)
-		query = indexQuery(allowed, len(q.Vectors), len(q.Vectors[0]), q.ModelID)
+		query = indexQuery(allowed, len(q.Vectors), len(q.Vectors[0]))
 	}
 	return s.cosines(ctx, "find nearest tools", query, args)
 }
@@ -93,27 +94,23 @@ func (s *Store) cosines(ctx context.Context, op, query string, args pgx.StrictNa
 // keeps the planner from the HNSW index, which cannot give this order.
 func exactQuery(allowed string, vectors int) string {
 	return fmt.Sprintf(`
-		select e.tool_id, e.server_id, %s as cosines
-		from (
-			select e.tool_id, e.server_id, e.emb from tool_embeddings e where %s
-			order by %s limit @limit) e`,
-		cosineArray(vectors), allowed, rank(vectors))
+		select e.tool_id, e.server_id, %[1]s as cosines
+		from (select e.tool_id, e.server_id, e.emb %[2]s order by %[3]s limit @limit) e
+		order by %[3]s`, cosineArray(vectors), allowed, rank(vectors))
 }
 
 // indexQuery takes the nearest of each vector by the HNSW index of the model, and
 // ranks all of those.
-func indexQuery(allowed string, vectors, dimensions int, modelID int64) string {
+func indexQuery(allowed string, vectors, dimensions int) string {
 	nearest := make([]string, vectors)
 	for i := range nearest {
-		nearest[i] = fmt.Sprintf(`(select e.tool_id from tool_embeddings e where %s
-			order by e.emb::halfvec(%d) <#> @v%d::halfvec(%d) limit @limit)`, allowed, dimensions, i, dimensions)
+		nearest[i] = fmt.Sprintf(`(select e.tool_id %s
+			order by e.emb::halfvec(%[2]d) <#> @v%[3]d::halfvec(%[2]d) limit @limit)`, allowed, dimensions, i)
 	}
 	return fmt.Sprintf(`
 		select e.tool_id, e.server_id, %s as cosines
-		from tool_embeddings e
-		where e.model_id = %d and e.tool_id = any(array(%s))
-		order by %s limit @limit`,
-		cosineArray(vectors), modelID, strings.Join(nearest, " union "), rank(vectors))
+		from tool_embeddings e where e.model_id = @model and e.tool_id = any(array(%s))
+		order by %s limit @limit`, cosineArray(vectors), strings.Join(nearest, " union "), rank(vectors))
 }
 
 func cosineArray(vectors int) string {
