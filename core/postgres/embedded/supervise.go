@@ -35,8 +35,7 @@ func onOneThread(f func() error) error {
 // process is one run of the server.
 type process struct {
 	cmd   *exec.Cmd
-	ended chan struct{} // closed after err is set
-	err   error
+	ended chan struct{} // closed once the process has been waited for
 }
 
 // supervise runs the server until life ends, starting it again whenever it dies. Only the first start can fail for good.
@@ -54,7 +53,7 @@ func (s *Server) supervise(ctx, life context.Context, started chan<- error) {
 		if !s.attend(life, p) {
 			return
 		}
-		s.logger.Warn("postgres ended and is started again", "error", p.err)
+		s.logger.Warn("postgres ended and is started again", "state", p.cmd.ProcessState.String())
 		if time.Since(since) > steady {
 			delay = firstDelay
 		}
@@ -113,7 +112,7 @@ func (s *Server) launch(ctx context.Context) (*process, error) {
 	}
 	p := &process{cmd: cmd, ended: make(chan struct{})}
 	go func() {
-		p.err = cmd.Wait()
+		cmd.Wait() // its state says how it ended
 		close(p.ended)
 	}()
 	if err := errors.Join(watch(p), s.await(ctx, p)); err != nil {
@@ -135,7 +134,7 @@ func (s *Server) await(ctx context.Context, p *process) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-p.ended:
-			return fmt.Errorf("it ended: %w", p.err)
+			return fmt.Errorf("it ended: %v", p.cmd.ProcessState)
 		case <-tick.C:
 		}
 	}
