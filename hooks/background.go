@@ -8,7 +8,7 @@ import (
 
 // job is one hook in background mode with the call as it was before and after.
 type job struct {
-	entry  Entry
+	entry  *Entry
 	before *Call
 	after  *Call
 }
@@ -32,7 +32,7 @@ func (p *passage) later(ctx context.Context) {
 }
 
 func (r *Runner) queue(ctx context.Context, j job) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout(&j.entry))
+	ctx, cancel := context.WithTimeout(ctx, timeout(j.entry))
 	defer cancel()
 	select {
 	case <-r.stop:
@@ -68,8 +68,8 @@ func (r *Runner) work() {
 
 // do runs both halves of a queued hook. What they edit is nobody's any more.
 func (r *Runner) do(j job) {
-	p := passage{runner: r, call: j.after, budget: 2 * timeout(&j.entry)}
-	if err := p.admit(&j.entry); err != nil {
+	p := passage{runner: r, call: j.after, budget: 2 * timeout(j.entry)}
+	if err := p.admit(j.entry); err != nil {
 		p.log(j.entry, after, err)
 		return
 	}
@@ -80,7 +80,7 @@ func (r *Runner) do(j job) {
 		if !j.entry.takes(half.call.Level, half.phase) {
 			continue
 		}
-		if err := p.attempt(context.Background(), &j.entry, half.phase, half.call, timeout(&j.entry)); err != nil {
+		if err := p.attempt(context.Background(), j.entry, half.phase, half.call, timeout(j.entry)); err != nil {
 			p.log(j.entry, half.phase, err)
 			if j.entry.OnError == Disable && !isRejection(err) {
 				r.disable(j.entry, err)

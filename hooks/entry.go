@@ -139,18 +139,18 @@ func (e *Entry) takes(l Level, p phase) bool {
 func (e *Entry) key() string { return cmp.Or(e.ID, e.Name) }
 
 // Chain is the entries that apply to one call, outermost first.
-type Chain []Entry
+type Chain []*Entry
 
 // Compile picks the entries that apply to a call and puts them in order. The
-// order of equal entries is the one they came in.
+// order of equal entries is the one they came in. The chain points into entries.
 func Compile(entries []Entry, c *Call) Chain {
 	chain := make(Chain, 0, len(entries))
 	for i := range entries {
 		if entries[i].Applies(c) {
-			chain = append(chain, entries[i])
+			chain = append(chain, &entries[i])
 		}
 	}
-	slices.SortStableFunc(chain, func(a, b Entry) int {
+	slices.SortStableFunc(chain, func(a, b *Entry) int {
 		return cmp.Or(cmp.Compare(a.Scope(), b.Scope()), cmp.Compare(a.Priority, b.Priority),
 			cmp.Compare(a.Name, b.Name))
 	})

@@ -226,7 +226,7 @@ func testFailure(t *testing.T, fail func(context.Context, *hooks.Call) error, po
 	var log bytes.Buffer
 	disabled := 0
 	r := hooks.NewRunner(hooks.Config{Logger: slog.New(slog.NewTextHandler(&log, nil)),
-		OnDisable: func(hooks.Entry, error) { disabled++ }})
+		OnDisable: func(*hooks.Entry, error) { disabled++ }})
 	release := make(chan struct{})
 	defer func() {
 		close(release)
@@ -273,11 +273,11 @@ func testFailure(t *testing.T, fail func(context.Context, *hooks.Call) error, po
 	if len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], `"bad"`) || strings.Contains(c.Warnings[0], "paper") {
 		t.Errorf("warnings: %q", c.Warnings)
 	}
-	if want := policy == hooks.Disable; r.Disabled(bad) != want || (disabled == 1) != want {
-		t.Errorf("disabled %v (told %d times), want %v", r.Disabled(bad), disabled, want)
+	if want := policy == hooks.Disable; r.Disabled(&bad) != want || (disabled == 1) != want {
+		t.Errorf("disabled %v (told %d times), want %v", r.Disabled(&bad), disabled, want)
 	}
 	bad.Version++
-	if r.Disabled(bad) {
+	if r.Disabled(&bad) {
 		t.Error("a new version is still disabled")
 	}
 }

@@ -42,7 +42,7 @@ type passage struct {
 
 // entered is a hook whose After is due.
 type entered struct {
-	Entry
+	*Entry
 	// own are the values of a hook whose copies are thrown away.
 	own map[any]any
 }
@@ -70,7 +70,7 @@ func (p *passage) admit(e *Entry) error {
 }
 
 // enter runs one Before and reports whether the call goes on.
-func (p *passage) enter(ctx context.Context, e Entry) bool {
+func (p *passage) enter(ctx context.Context, e *Entry) bool {
 	if p.runner.Disabled(e) {
 		return true
 	}
@@ -78,7 +78,7 @@ func (p *passage) enter(ctx context.Context, e Entry) bool {
 		p.jobs = append(p.jobs, job{entry: e, before: p.call.copy()})
 		return true
 	}
-	if err := p.admit(&e); err != nil {
+	if err := p.admit(e); err != nil {
 		return p.failed(e, before, err)
 	}
 	p.entered = append(p.entered, entered{Entry: e})
@@ -87,7 +87,7 @@ func (p *passage) enter(ctx context.Context, e Entry) bool {
 	}
 	mine := &p.entered[len(p.entered)-1]
 	work := p.call.copy()
-	err := p.attempt(ctx, &e, before, work, min(timeout(&e), p.budget))
+	err := p.attempt(ctx, e, before, work, min(timeout(e), p.budget))
 	if e.Mode == Observe {
 		p.observe(e, before, work, err)
 		if err == nil {
@@ -137,7 +137,7 @@ func (p *passage) leave(ctx context.Context, e entered) {
 	if e.own != nil {
 		work.values = e.own
 	}
-	err := p.attempt(ctx, &e.Entry, after, work, min(timeout(&e.Entry), max(p.budget, leastAfter)))
+	err := p.attempt(ctx, e.Entry, after, work, min(timeout(e.Entry), max(p.budget, leastAfter)))
 	if e.Mode == Observe {
 		p.observe(e.Entry, after, work, err)
 		return
@@ -157,7 +157,7 @@ func (p *passage) keep(work *Call) {
 
 // failed does what follows from a hook's rejection or failure and reports
 // whether the call goes on.
-func (p *passage) failed(e Entry, ph phase, err error) bool {
+func (p *passage) failed(e *Entry, ph phase, err error) bool {
 	var rejection *Rejection
 	if errors.As(err, &rejection) {
 		p.block(cmp.Or(rejection.Err, core.Errorf(core.HookRejected, "rejected by hook %q", e.Name)))
@@ -186,7 +186,7 @@ func (p *passage) block(err *core.Error) {
 }
 
 // observe records what a hook in observe mode would have done.
-func (p *passage) observe(e Entry, ph phase, work *Call, err error) {
+func (p *passage) observe(e *Entry, ph phase, work *Call, err error) {
 	note := Observation{Hook: e.Name, Event: event(p.call.Level, ph)}
 	switch {
 	case isRejection(err):
@@ -205,7 +205,7 @@ func (p *passage) observe(e Entry, ph phase, work *Call, err error) {
 	p.call.Observations = append(p.call.Observations, note)
 }
 
-func (p *passage) log(e Entry, ph phase, err error) {
+func (p *passage) log(e *Entry, ph phase, err error) {
 	attrs := []any{"hook", e.Name, "event", event(p.call.Level, ph), "request_id", p.call.RequestID, "err", err}
 	var panicked *panicError
 	if errors.As(err, &panicked) {
@@ -216,7 +216,7 @@ func (p *passage) log(e Entry, ph phase, err error) {
 
 // blame turns a hook's failure into what the caller may see of it. A core.Error
 // speaks for itself.
-func blame(e Entry, err error) *core.Error {
+func blame(e *Entry, err error) *core.Error {
 	var told *core.Error
 	switch {
 	case errors.As(err, &told):

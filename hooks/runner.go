@@ -21,7 +21,7 @@ type Config struct {
 	Queue   int
 	Workers int
 	// OnDisable is told, once, when an entry is disabled by its own failure.
-	OnDisable func(e Entry, cause error)
+	OnDisable func(e *Entry, cause error)
 }
 
 // Runner sends calls through chains. It owns everything that outlives a call:
@@ -91,10 +91,10 @@ func (r *Runner) Close(ctx context.Context) error {
 }
 
 // Disabled reports whether an entry was disabled by its own failure.
-func (r *Runner) Disabled(e Entry) bool {
+func (r *Runner) Disabled(e *Entry) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.state(&e).disabled
+	return r.state(e).disabled
 }
 
 // state needs the mutex.
@@ -110,9 +110,9 @@ func (r *Runner) state(e *Entry) *state {
 	return s
 }
 
-func (r *Runner) disable(e Entry, cause error) {
+func (r *Runner) disable(e *Entry, cause error) {
 	r.mu.Lock()
-	s := r.state(&e)
+	s := r.state(e)
 	first := !s.disabled
 	s.disabled = true
 	r.mu.Unlock()
