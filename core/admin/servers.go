@@ -16,9 +16,6 @@ import (
 	"github.com/toolscout/toolscout/core/upstream"
 )
 
-// DefaultDomain is the domain of servers that name none.
-const DefaultDomain = "general"
-
 // ServerFilter narrows a list of servers.
 type ServerFilter struct {
 	// Query is looked for in names and descriptions.
@@ -108,6 +105,12 @@ func (a *Admin) UpdateServer(ctx context.Context, req core.Request, id string, p
 		return core.Server{}, err
 	}
 	a.pool.Drop(s.ID)
+	if s.Status == core.Inactive {
+		s.Health = core.Health{State: core.Stopped, Since: time.Now()}
+		if err := a.store.SetHealth(ctx, s.ID, s.Health); err != nil {
+			a.log.Warn("health not written", "server_id", s.ID, "error", err)
+		}
+	}
 	return a.synced(ctx, s, wait)
 }
 
@@ -223,6 +226,9 @@ func (a *Admin) synced(ctx context.Context, s core.Server, wait time.Duration) (
 	if err != nil {
 		return core.Server{}, err
 	}
+	if h, ok := a.pool.Health(s.ID); ok {
+		now.Health = h // on its way to the database
+	}
 	return masked(now), nil
 }
 
@@ -238,7 +244,7 @@ func editable(s core.Server) error {
 // Defaults fills in what a configuration may leave out.
 func Defaults(s core.Server) core.Server {
 	if s.Domain == "" {
-		s.Domain = DefaultDomain
+		s.Domain = postgres.DefaultDomain
 	}
 	if s.Visibility == "" {
 		s.Visibility = core.Visible
