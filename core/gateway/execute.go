@@ -87,10 +87,11 @@ func (g *Gateway) forward(ctx context.Context, t task, inner *hooks.Call) error 
 		g.relist(inner.Server.ID, err)
 		return err
 	}
-	if _, err := scan(res.Raw); err != nil {
+	top, err := scan(res.Raw)
+	if err != nil {
 		return core.Errorf(core.UpstreamError, "%s answered with something that is not a result; the call has run", inner.Server.Name).Because(err)
 	}
-	inner.Result, inner.IsError = res.Raw, isError(res.Raw)
+	inner.Result, inner.IsError = res.Raw, top.has(res.Raw, "isError", "true")
 	return nil
 }
 

@@ -36,16 +36,6 @@ func splice(raw, members []byte) ([]byte, error) {
 	return append(out, raw[meta.end:]...), nil
 }
 
-// isError reports whether a CallToolResult says that the tool failed.
-func isError(raw []byte) bool {
-	top, err := scan(raw)
-	if err != nil {
-		return false
-	}
-	m, found := top.last("isError")
-	return found && string(raw[m.start:m.end]) == "true"
-}
-
 // member is one member of an object, by positions: of its name, and of its value.
 type member struct {
 	key        int
@@ -66,6 +56,12 @@ func (o object) last(name string) (member, bool) {
 		}
 	}
 	return member{}, false
+}
+
+// has reports whether a member is written exactly like this.
+func (o object) has(raw []byte, name, value string) bool {
+	m, found := o.last(name)
+	return found && string(raw[m.start:m.end]) == value
 }
 
 // insert puts text behind the last member.
