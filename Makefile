@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 GO          ?= go
 BIN         := bin/toolscout
-STATICCHECK := honnef.co/go/tools/cmd/staticcheck@2026.1
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 PGRUN       := bin/pgrun
 # Folders of data that is not part of the project; both have a stand-in made by the project where they are absent.
 EVAL_DIR    ?= ../shared/eval

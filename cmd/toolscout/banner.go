@@ -102,7 +102,7 @@ func bannerText(program string, s started) string {
 	default:
 		b.WriteString("  token    the one in TOOLSCOUT_ADMIN_TOKEN\n")
 	}
-	try := []string{`tools search "read a text file"`, `tools call read_text_file path=examples/files/welcome.txt`, `audit`}
+	try := []string{`tools search "read a text file"`, `tools call read_text_file path=welcome.txt`, `audit`}
 	if len(s.config.Gateway.Servers) == 0 {
 		try = []string{`servers add files -- npx -y @modelcontextprotocol/server-filesystem .`, `tools search "read a text file"`, `audit`}
 	}

@@ -159,8 +159,8 @@ func (c Config) check() error {
 			return fmt.Errorf("TOOLSCOUT_ALLOWED_ORIGINS: %w", err)
 		}
 	}
-	if c.DatabaseURL != "" && !strings.HasPrefix(c.DatabaseURL, "postgres://") && !strings.HasPrefix(c.DatabaseURL, "postgresql://") {
-		return errors.New("TOOLSCOUT_DATABASE_URL: want postgres://user:password@host:port/database")
+	if c.DatabaseURL != "" && !isDatabase(c.DatabaseURL) {
+		return errors.New("TOOLSCOUT_DATABASE_URL: want postgres://user:password@host:port/database, or host=… dbname=…")
 	}
 	switch c.LogLevel {
 	case "debug", "info", "warn", "error":
@@ -168,6 +168,12 @@ func (c Config) check() error {
 		return fmt.Errorf("TOOLSCOUT_LOG_LEVEL %q: want debug, info, warn or error", c.LogLevel)
 	}
 	return nil
+}
+
+// isDatabase accepts both forms of a connection string that libpq knows.
+func isDatabase(s string) bool {
+	scheme, _, isURL := strings.Cut(s, "://")
+	return scheme == "postgres" || scheme == "postgresql" || !isURL && strings.Contains(s, "=")
 }
 
 func checkOrigin(s string) error {
