@@ -302,11 +302,19 @@ func changed(old, edited core.Server) []string {
 	var names []string
 	before, after := reflect.ValueOf(old), reflect.ValueOf(edited)
 	for i := range before.NumField() {
-		if !reflect.DeepEqual(before.Field(i).Interface(), after.Field(i).Interface()) {
+		if !equal(before.Field(i), after.Field(i)) {
 			names = append(names, fieldName(before.Type().Field(i).Name))
 		}
 	}
 	return names
+}
+
+// equal takes an empty list or map for none.
+func equal(a, b reflect.Value) bool {
+	if k := a.Kind(); (k == reflect.Slice || k == reflect.Map) && a.Len()+b.Len() == 0 {
+		return true
+	}
+	return reflect.DeepEqual(a.Interface(), b.Interface())
 }
 
 // fieldName is a field's name in JSON.
