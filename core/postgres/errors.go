@@ -122,6 +122,8 @@ func translateRefusal(e *pgconn.PgError, err error) error {
 		return core.Errorf(core.Unavailable, "the database cannot be used at the moment").Because(err)
 	case e.Code == "22021", e.Code == "22P05", e.Code == "22P02", e.Code == "54001", e.Code == "54000":
 		return core.Errorf(core.InvalidParams, "the database cannot store this text").Because(err)
+	case e.Code == "22000": // what pgvector says of dimensions and of NaN
+		return core.Errorf(core.InvalidParams, "a vector does not fit the embedding model").Because(err)
 	case e.Code == "42P01", e.Code == "3F000": // undefined table, schema
 		return core.Errorf(core.Unavailable, "the database has not been migrated").Because(err)
 	}

@@ -16,6 +16,10 @@ type NearestQuery struct {
 	ModelID int64
 	// Servers is the allowed set: no tool of another server is ever given.
 	Servers []string
+	// Except, where Servers is nil, names the servers whose tools are not given: a
+	// shorter list where almost all are allowed. Tools of a server that the caller
+	// has not heard of may come along then; the caller drops them.
+	Except []string
 	// Domain narrows down further, unless empty.
 	Domain string
 	// Vectors are the query's, of the model's dimension and of unit length: the
@@ -49,15 +53,15 @@ func (s *Store) Nearest(ctx context.Context, q NearestQuery) ([]ToolCosines, err
 	if err := checkVectors(q.Vectors); err != nil {
 		return nil, err
 	}
-	args := pgx.StrictNamedArgs{"model": q.ModelID, "servers": ids(q.Servers), "limit": max(q.Limit, 1)}
+	args := pgx.StrictNamedArgs{"model": q.ModelID, "limit": max(q.Limit, 1)}
 	for i, v := range q.Vectors {
 		args[fmt.Sprintf("v%d", i)] = pgvector.NewHalfVector(v)
 	}
-	allowed := ` from tool_embeddings e where e.model_id = @model and e.server_id = any(@servers)`
+	allowed := ` from tool_embeddings e where e.model_id = @model` + servers(q, args)
 	if q.Domain != "" {
 		args["domain"] = clean(q.Domain)
 		allowed = ` from tool_embeddings e join mcp_servers s on s.id = e.server_id
-			where e.model_id = @model and e.server_id = any(@servers) and coalesce(e.domain, s.domain) = @domain`
+			where e.model_id = @model and coalesce(e.domain, s.domain) = @domain` + servers(q, args)
 	}
 	query := exactQuery(allowed, len(q.Vectors))
 	if !q.Exact {
@@ -66,13 +70,26 @@ func (s *Store) Nearest(ctx context.Context, q NearestQuery) ([]ToolCosines, err
 	return s.cosines(ctx, "find nearest tools", query, args)
 }
 
+// servers is the condition on the servers of a query.
+func servers(q NearestQuery, args pgx.StrictNamedArgs) string {
+	if q.Servers == nil && len(q.Except) == 0 {
+		return ``
+	}
+	if q.Servers == nil {
+		args["servers"] = uuids(q.Except)
+		return ` and e.server_id <> all(@servers)`
+	}
+	args["servers"] = uuids(q.Servers)
+	return ` and e.server_id = any(@servers)`
+}
+
 // Cosines gives the cosines of these tools with each of the vectors, in no
 // particular order. Tools without a vector of the model are left out.
 func (s *Store) Cosines(ctx context.Context, modelID int64, toolIDs []string, vectors [][]float32) ([]ToolCosines, error) {
 	if err := checkVectors(vectors); err != nil {
 		return nil, err
 	}
-	args := pgx.StrictNamedArgs{"model": modelID, "tools": ids(toolIDs)}
+	args := pgx.StrictNamedArgs{"model": modelID, "tools": uuids(toolIDs)}
 	for i, v := range vectors {
 		args[fmt.Sprintf("v%d", i)] = pgvector.NewHalfVector(v)
 	}

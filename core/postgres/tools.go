@@ -145,18 +145,23 @@ func upsertTools(ctx context.Context, tx pgx.Tx, next int64, server core.Server,
 		return nil
 	}
 	var c toolArrays
-	domains := map[string]bool{}
+	names, domains := map[string]bool{}, map[string]bool{}
 	for _, t := range tools {
+		if names[clean(t.OriginName)] {
+			return core.Errorf(core.InvalidParams, "the server has two tools named %q", t.OriginName)
+		}
+		names[clean(t.OriginName)] = true
 		if t.Domain == server.Domain {
 			t.Domain = ""
 		}
-		if t.Domain != "" && !domains[t.Domain] {
-			domains[t.Domain] = true
-			if err := ensureDomain(ctx, tx, server.TenantID, clean(t.Domain)); err != nil {
-				return err
-			}
-		}
+		domains[t.Domain] = true
 		c.add(t, TextHash(t, server.Name))
+	}
+	delete(domains, "")
+	for domain := range domains {
+		if err := ensureDomain(ctx, tx, server.TenantID, clean(domain)); err != nil {
+			return err
+		}
 	}
 	_, err := tx.Exec(ctx, `
 		insert into mcp_server_tools (server_id, revision, id, name, origin_name, title, description, domain, input_schema,

@@ -1,0 +1,355 @@
+package postgres_test
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/postgres"
+	"github.com/toolscout/toolscout/core/postgres/pgtest"
+)
+
+func TestModels(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	ctx := t.Context()
+	if got := must(store.Models(ctx))(t); len(got) != 0 {
+		t.Fatalf("got %v, want none", got)
+	}
+	a := must(store.EnsureModel(ctx, "builtin", "sum", 3))(t)
+	if a.Active || a.Dimensions != 3 || a.Provider != "builtin" || a.Name != "sum" {
+		t.Fatalf("got %+v", a)
+	}
+	if again := must(store.EnsureModel(ctx, "builtin", "sum", 3))(t); again != a {
+		t.Fatalf("got %+v and then %+v", a, again)
+	}
+	_, err := store.EnsureModel(ctx, "builtin", "sum", 4)
+	wantKind(t, err, core.Conflict)
+	_, err = store.EnsureModel(ctx, "builtin", "none", 0)
+	wantKind(t, err, core.InvalidParams)
+	_, err = store.EnsureModel(ctx, "builtin", "", 3)
+	wantKind(t, err, core.InvalidParams)
+
+	b := must(store.EnsureModel(ctx, "openai", "sum", 4))(t)
+	active := func() (ids []int64) {
+		for _, m := range must(store.Models(ctx))(t) {
+			if m.Active {
+				ids = append(ids, m.ID)
+			}
+		}
+		return ids
+	}
+	check(t, store.ActivateModel(ctx, a.ID))
+	check(t, store.ActivateModel(ctx, b.ID))
+	wantKind(t, store.ActivateModel(ctx, 99), core.NotFound)
+	if got := active(); !slices.Equal(got, []int64{b.ID}) {
+		t.Fatalf("got %v active, want %d alone", got, b.ID)
+	}
+	wantKind(t, store.BuildVectorIndex(ctx, 99), core.NotFound)
+	check(t, store.BuildVectorIndex(ctx, a.ID))
+}
+
+func TestEnsureModelAtOnce(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	ids := make([]int64, 8)
+	var wait sync.WaitGroup
+	for i := range ids {
+		wait.Go(func() {
+			m, err := store.EnsureModel(t.Context(), "p", "m", 3)
+			if err != nil {
+				t.Error(err)
+			}
+			ids[i] = m.ID
+		})
+	}
+	wait.Wait()
+	if len(slices.Compact(ids)) != 1 {
+		t.Fatalf("got %v, want one id", ids)
+	}
+}
+
+// saveAll embeds what is pending: the vector of a tool is that of its name.
+func saveAll(t *testing.T, store *postgres.Store, model core.Model, vectors map[string][]float32) {
+	t.Helper()
+	var list []postgres.ToolVector
+	for _, p := range must(store.Pending(t.Context(), model.ID, 1000))(t) {
+		list = append(list, postgres.ToolVector{ToolID: p.ID, TextHash: p.TextHash, Vector: vectors[p.Name]})
+	}
+	check(t, store.SaveVectors(t.Context(), model.ID, list))
+}
+
+func TestPendingFollowsTheText(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	ctx := t.Context()
+	server := createServer(t, store, "a")
+	model := must(store.EnsureModel(ctx, "p", "m", 2))(t)
+	other := must(store.EnsureModel(ctx, "p", "n", 3))(t)
+	pending := func(want ...string) {
+		t.Helper()
+		var names []string
+		for _, p := range must(store.Pending(ctx, model.ID, 10))(t) {
+			names = append(names, p.Name)
+		}
+		slices.Sort(names)
+		n, _, err := store.CountPending(ctx, model.ID)
+		check(t, err)
+		if diff := gocmp.Diff(want, names); diff != "" || n != len(want) {
+			t.Fatalf("%d pending (-want +got):\n%s", n, diff)
+		}
+	}
+	vectors := map[string][]float32{"x": {1, 0}, "y": {0, 1}, "z": {0, 0}}
+	applyTools(t, store, server.ID, tool("x"), tool("y"), tool("z"))
+	pending("x", "y", "z")
+	if got := must(store.Pending(ctx, model.ID, 2))(t); len(got) != 2 {
+		t.Fatalf("got %d, want the limit of 2", len(got))
+	}
+	saveAll(t, store, model, vectors)
+	pending()
+	if n, total, err := store.CountPending(ctx, other.ID); err != nil || n != 3 || total != 3 {
+		t.Fatalf("got %d of %d, %v for the other model, want all 3", n, total, err)
+	}
+
+	// The same text again is no work; another text is, and keeps its old vector meanwhile.
+	changed := tool("x")
+	changed.Description = "does something else"
+	applyTools(t, store, server.ID, changed, tool("y"))
+	pending("x")
+	ids := toolIDs(t, store, server.ID)
+	if got := must(store.Cosines(ctx, model.ID, []string{ids["x"]}, [][]float32{{1, 0}}))(t); len(got) != 1 {
+		t.Fatalf("got %v, want the old vector", got)
+	}
+	// A vector of the text before is of no use any more.
+	check(t, store.SaveVectors(ctx, model.ID, []postgres.ToolVector{
+		{ToolID: ids["x"], TextHash: postgres.TextHash(tool("x"), "a"), Vector: []float32{0, 1}}}))
+	pending("x")
+	saveAll(t, store, model, vectors)
+	pending()
+
+	// A tool that goes takes its vector along, and needs another when it is back.
+	must(store.ApplyTools(ctx, server.ID, postgres.ToolDiff{Remove: []string{ids["y"]}}))(t)
+	check(t, store.SaveVectors(ctx, model.ID, []postgres.ToolVector{
+		{ToolID: ids["y"], TextHash: postgres.TextHash(tool("y"), "a"), Vector: []float32{0, 1}}, {ToolID: "x", Vector: []float32{0, 1}}}))
+	if got := must(store.Cosines(ctx, model.ID, []string{ids["y"], "x"}, [][]float32{{1, 0}}))(t); len(got) != 0 {
+		t.Fatalf("got %v of a tool that is gone", got)
+	}
+	applyTools(t, store, server.ID, tool("y"))
+	pending("y")
+
+	// So does another name of the server.
+	server.Name, server.Version = "b", 0
+	must(store.UpdateServer(ctx, by("x"), server))(t)
+	pending("x", "y", "z")
+}
+
+func TestSaveVectorsRefuses(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	ctx := t.Context()
+	server := createServer(t, store, "a")
+	applyTools(t, store, server.ID, tool("x"))
+	model := must(store.EnsureModel(ctx, "p", "m", 2))(t)
+	p := must(store.Pending(ctx, model.ID, 1))(t)[0]
+	v := postgres.ToolVector{ToolID: p.ID, TextHash: p.TextHash, Vector: []float32{1, 0, 0}}
+	wantKind(t, store.SaveVectors(ctx, model.ID, []postgres.ToolVector{v}), core.InvalidParams)
+	wantKind(t, store.SaveVectors(ctx, 99, []postgres.ToolVector{v}), core.NotFound)
+	v.Vector = []float32{1, float32(math.NaN())}
+	wantKind(t, store.SaveVectors(ctx, model.ID, []postgres.ToolVector{v}), core.InvalidParams)
+	check(t, store.SaveVectors(ctx, model.ID, nil))
+	v.Vector = []float32{1, 0}
+	check(t, store.SaveVectors(ctx, model.ID, []postgres.ToolVector{v, v}))
+}
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	ctx := t.Context()
+	a, b := createServer(t, store, "a"), createServer(t, store, "b")
+	own := tool("d")
+	own.Domain = "web"
+	applyTools(t, store, a.ID, tool("x"), tool("y"), tool("xy"), own)
+	applyTools(t, store, b.ID, tool("z"))
+	h := float32(math.Sqrt2 / 2)
+	vectors := map[string][]float32{"x": {1, 0, 0}, "y": {0, 1, 0}, "xy": {h, h, 0}, "d": {0, 0, 1}, "z": {0.6, 0, 0.8}}
+	model := must(store.EnsureModel(ctx, "p", "m", 3))(t)
+	other := must(store.EnsureModel(ctx, "p", "n", 2))(t)
+	saveAll(t, store, model, vectors)
+	saveAll(t, store, other, map[string][]float32{"x": {1, 0}, "y": {1, 0}, "xy": {1, 0}, "d": {1, 0}, "z": {1, 0}})
+	names := map[string]string{}
+	for _, server := range []core.Server{a, b} {
+		for name, id := range toolIDs(t, store, server.ID) {
+			names[id] = name
+		}
+	}
+	both := []string{a.ID, b.ID}
+	for name, test := range map[string]struct {
+		query postgres.NearestQuery
+		want  string
+	}{
+		"by the query": {postgres.NearestQuery{Servers: both, Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "x[1] xy[0.71] z[0.6]"},
+		"by the best clause": {postgres.NearestQuery{Servers: both, Limit: 2,
+			Vectors: [][]float32{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}, "xy[0.71 0.71 0] z[0.6 0 0.8]"},
+		"allowed servers":  {postgres.NearestQuery{Servers: []string{b.ID}, Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "z[0.6]"},
+		"no server":        {postgres.NearestQuery{Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, ""},
+		"no such server":   {postgres.NearestQuery{Servers: []string{unknownID, "x"}, Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, ""},
+		"domain of a tool": {postgres.NearestQuery{Servers: both, Domain: "web", Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "d[0]"},
+		"domain of a server": {postgres.NearestQuery{Servers: both, Domain: "general", Vectors: [][]float32{{0, 0, 1}}, Limit: 1},
+			"z[0.8]"},
+		"zero vector": {postgres.NearestQuery{Servers: []string{b.ID}, Vectors: [][]float32{{0, 0, 0}}, Limit: 3}, "z[0]"},
+	} {
+		for _, exact := range []bool{true, false} {
+			test.query.ModelID, test.query.Exact = model.ID, exact
+			var got []string
+			for _, c := range must(store.Nearest(ctx, test.query))(t) {
+				for i := range c.Cosines {
+					c.Cosines[i] = float32(math.Round(float64(c.Cosines[i])*100) / 100)
+				}
+				got = append(got, fmt.Sprint(names[c.ToolID], c.Cosines))
+			}
+			if got := strings.ReplaceAll(strings.Join(got, " "), "-0", "0"); got != test.want {
+				t.Errorf("%s, exact %t: got %q, want %q", name, exact, got, test.want)
+			}
+		}
+	}
+	for _, bad := range [][][]float32{nil, {{}}, {{1, 0, 0}, {1, 0}}} {
+		_, err := store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, Servers: both, Vectors: bad, Limit: 1})
+		wantKind(t, err, core.InvalidParams)
+		_, err = store.Cosines(ctx, model.ID, nil, bad)
+		wantKind(t, err, core.InvalidParams)
+	}
+	_, err := store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, Servers: both, Vectors: [][]float32{{1, 0}}, Limit: 1, Exact: true})
+	wantKind(t, err, core.InvalidParams)
+
+	found := must(store.Cosines(ctx, model.ID, slices.Collect(keys(names)), [][]float32{{1, 0, 0}, {0, 0, 1}}))(t)
+	slices.SortFunc(found, func(a, b postgres.ToolCosines) int { return cmp.Compare(names[a.ToolID], names[b.ToolID]) })
+	var got [][]float32
+	for _, c := range found {
+		got = append(got, c.Cosines)
+	}
+	want := [][]float32{{0, 1}, {1, 0}, {h, 0}, {0, 0}, {0.6, 0.8}}
+	if diff := gocmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-3)); diff != "" {
+		t.Errorf("cosines (-want +got):\n%s", diff)
+	}
+}
+
+func keys[K comparable, V any](m map[K]V) func(func(K) bool) {
+	return func(yield func(K) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// With enough vectors there is an index, whatever an earlier build left, and it
+// finds what an exact scan finds, filtered or not.
+func TestVectorIndex(t *testing.T) {
+	t.Parallel()
+	store, conn := open(t)
+	ctx := t.Context()
+	model := must(store.EnsureModel(ctx, "p", "m", 4))(t)
+	all, few := createServer(t, store, "all"), createServer(t, store, "few")
+	exec(t, conn, `
+		with made as (
+			insert into mcp_server_tools (id, server_id, name, origin_name, definition, text_hash, revision)
+			select gen_random_uuid(), case when n % 100 = 0 then $2::uuid else $1::uuid end, 'tool ' || n, 'tool ' || n, '{}', '', 1
+			from generate_series(1, 20100) n returning id, server_id)
+		insert into tool_embeddings (tool_id, model_id, server_id, text_hash, emb)
+		select id, $3, server_id, '', l2_normalize(array[random() - .5, random() - .5, random() - .5, random() - .5]::real[]::halfvec)
+		from made`, all.ID, few.ID, model.ID)
+	exec(t, conn, `analyze tool_embeddings`)
+	// What a build that was cut off leaves behind.
+	exec(t, conn, `create index tool_embeddings_model_1 on tool_embeddings (tool_id) where false`)
+	exec(t, conn, `update pg_index set indisvalid = false where indexrelid = to_regclass('tool_embeddings_model_1')`)
+	check(t, store.BuildVectorIndex(ctx, model.ID))
+	if !value[bool](t, conn, `select indisvalid and pg_get_indexdef(indexrelid) like '%hnsw%' from pg_index
+		where indexrelid = to_regclass('tool_embeddings_model_1')`) {
+		t.Fatal("there is no index")
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, servers := range [][]string{{all.ID, few.ID}, {few.ID}} {
+		found, wanted := 0, 0
+		for range 20 {
+			q := postgres.NearestQuery{ModelID: model.ID, Servers: servers, Limit: 10,
+				Vectors: [][]float32{unit(random)}, Exact: true}
+			want := must(store.Nearest(ctx, q))(t)
+			q.Exact = false
+			got := must(store.Nearest(ctx, q))(t)
+			for _, w := range want {
+				wanted++
+				if slices.ContainsFunc(got, func(g postgres.ToolCosines) bool { return g.ToolID == w.ToolID }) {
+					found++
+				}
+			}
+			for i := 1; i < len(got); i++ {
+				if got[i-1].Cosines[0] < got[i].Cosines[0]-1e-5 {
+					t.Fatalf("got %v before %v", got[i-1], got[i])
+				}
+			}
+		}
+		if recall := float64(found) / float64(wanted); recall < 0.9 {
+			t.Errorf("%d servers: got recall %.2f, want 0.9 or more", len(servers), recall)
+		}
+	}
+
+	check(t, store.BuildVectorIndex(ctx, model.ID))
+}
+
+func unit(r *rand.Rand) []float32 {
+	v := make([]float32, 4)
+	var sum float64
+	for i := range v {
+		v[i] = float32(r.NormFloat64())
+		sum += float64(v[i]) * float64(v[i])
+	}
+	for i := range v {
+		v[i] /= float32(math.Sqrt(sum))
+	}
+	return v
+}
+
+// Vectors that are saved while tools come and go never outlive their tool.
+func TestSaveVectorsWhileToolsGo(t *testing.T) {
+	t.Parallel()
+	store, conn := open(t)
+	ctx := t.Context()
+	server := createServer(t, store, "a")
+	model := must(store.EnsureModel(ctx, "p", "m", 2))(t)
+	done := make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		defer close(done)
+		for range 40 {
+			applyTools(t, store, server.ID, tool("x"), tool("y"))
+			ids := toolIDs(t, store, server.ID)
+			if _, err := store.ApplyTools(ctx, server.ID, postgres.ToolDiff{Remove: []string{ids["x"], ids["y"]}}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	wait.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				saveAll(t, store, model, map[string][]float32{"x": {1, 0}, "y": {0, 1}})
+			}
+		}
+	})
+	wait.Wait()
+	if got := value[int](t, conn, `select count(*) from tool_embeddings`); got != 0 {
+		t.Fatalf("got %d vectors of tools that are gone", got)
+	}
+}
