@@ -92,7 +92,7 @@ func TestServerFromRegistrationToDeletion(t *testing.T) {
 		t.Errorf("the same name again: %v, want conflict", err)
 	}
 
-	s, err = b.UpdateServer(t.Context(), b.admin, s.ID, admin.ServerPatch{Prefix: to("e_"), Headers: to(s.Headers)}, time.Minute)
+	s, err = b.UpdateServer(t.Context(), b.admin, s.ID, admin.ServerPatch{Prefix: new("e_"), Headers: new(s.Headers)}, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestServerFromRegistrationToDeletion(t *testing.T) {
 	if s, err = b.RefreshServer(t.Context(), b.admin, s.ID, time.Minute); err != nil || s.ToolCount != 1 {
 		t.Errorf("refreshed %+v, %v", s, err)
 	}
-	off, err := b.UpdateServer(t.Context(), b.admin, s.ID, admin.ServerPatch{Status: to(core.Inactive)}, time.Minute)
+	off, err := b.UpdateServer(t.Context(), b.admin, s.ID, admin.ServerPatch{Status: new(core.Inactive)}, time.Minute)
 	if err != nil || off.Health.State != core.Stopped {
 		t.Errorf("inactive %+v, %v", off, err)
 	}
@@ -157,7 +157,7 @@ func TestServerOfTheFileIsNotEdited(t *testing.T) {
 		t.Fatalf("list %+v, %v", list, err)
 	}
 	id := list.Items[0].ID
-	_, err = b.UpdateServer(t.Context(), b.admin, id, admin.ServerPatch{Prefix: to("x_")}, 0)
+	_, err = b.UpdateServer(t.Context(), b.admin, id, admin.ServerPatch{Prefix: new("x_")}, 0)
 	for what, err := range map[string]error{"edit": err, "delete": b.DeleteServer(t.Context(), b.admin, id)} {
 		if !errors.Is(err, core.Conflict) || !strings.Contains(err.Error(), "configuration file") {
 			t.Errorf("%s: %v, want conflict", what, err)
@@ -238,10 +238,10 @@ func TestServerOutsideThePolicyCanBeSetInactive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.UpdateServer(t.Context(), b.admin, s.ID, admin.ServerPatch{Status: to(core.Inactive)}, 0); err != nil {
+	if _, err := b.UpdateServer(t.Context(), b.admin, s.ID, admin.ServerPatch{Status: new(core.Inactive)}, 0); err != nil {
 		t.Error(err)
 	}
-	if _, err := b.UpdateServer(t.Context(), b.admin, s.ID, admin.ServerPatch{Command: to("sh")}, 0); !errors.Is(err, core.Denied) {
+	if _, err := b.UpdateServer(t.Context(), b.admin, s.ID, admin.ServerPatch{Command: new("sh")}, 0); !errors.Is(err, core.Denied) {
 		t.Errorf("another command: %v, want denied", err)
 	}
 }
@@ -304,7 +304,7 @@ func TestPatchSwitchesTransport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err = b.UpdateServer(t.Context(), b.admin, s.ID, admin.ServerPatch{Transport: to(core.HTTP), URL: to("http://127.0.0.1:1/")}, 0)
+	s, err = b.UpdateServer(t.Context(), b.admin, s.ID, admin.ServerPatch{Transport: new(core.HTTP), URL: new("http://127.0.0.1:1/")}, 0)
 	if err != nil || s.Command != "" || len(s.Args)+len(s.Env) != 0 {
 		t.Errorf("now %+v, %v", s, err)
 	}
@@ -425,8 +425,6 @@ func (b *bundle) stored(t *testing.T, id string, want map[string]string) {
 		t.Errorf("stored (-want +got):\n%s", diff)
 	}
 }
-
-func to[T any](v T) *T { return &v }
 
 // newUpstream is a real MCP server with one tool, echo.
 func newUpstream(t *testing.T) string {

@@ -196,7 +196,7 @@ func TestIndexDomainsAndTrial(t *testing.T) {
 	if diff := cmp.Diff(want, domains); err != nil || diff != "" {
 		t.Errorf("domains %v (-want +got):\n%s", err, diff)
 	}
-	if _, err := b.UpdateServer(ctx, b.admin, s.ID, admin.ServerPatch{Status: to(core.Inactive)}, 0); err != nil {
+	if _, err := b.UpdateServer(ctx, b.admin, s.ID, admin.ServerPatch{Status: new(core.Inactive)}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if answer, err := b.TrySearch(ctx, b.admin, admin.Trial{Query: "give me the text back"}); err != nil || len(answer.Hits) != 0 {

@@ -61,16 +61,7 @@ func TestIndexerGoesOnWhereAnotherWasInterrupted(t *testing.T) {
 func TestIndexerSwitchesModelsWhenTheNewOneIsComplete(t *testing.T) {
 	t.Parallel()
 	b := newIndexBundle(t, 300)
-	stop := func() {}
-	{
-		ctx, cancel := context.WithCancel(t.Context())
-		x := catalog.NewIndexer(catalog.IndexConfig{Store: b.store, Embedder: local(t)})
-		done := make(chan error, 1)
-		go func() { done <- x.Run(ctx) }()
-		b.settled(t, x, 300)
-		stop = func() { cancel(); <-done }
-	}
-	stop()
+	b.indexOnce(t, local(t), 300)
 
 	service := embedtest.New(t)
 	gate := &gated{Embedder: remote(t, service, "big"), reached: make(chan struct{}), open: make(chan struct{})}
@@ -273,6 +264,20 @@ func (b *indexBundle) start(t *testing.T, cfg catalog.IndexConfig) *catalog.Inde
 		}
 	})
 	return x
+}
+
+// indexOnce indexes as a process does that has ended since.
+func (b *indexBundle) indexOnce(t *testing.T, e embeddings.Embedder, want int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	x := catalog.NewIndexer(catalog.IndexConfig{Store: b.store, Embedder: e})
+	done := make(chan error, 1)
+	go func() { done <- x.Run(ctx) }()
+	b.settled(t, x, want)
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
 }
 
 // settled waits for the index and holds that it is complete.

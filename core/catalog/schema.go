@@ -129,10 +129,8 @@ func hides(doc any) bool {
 		_, hidden := cleanText(v)
 		return hidden
 	case []any:
-		for _, e := range v {
-			if hides(e) {
-				return true
-			}
+		if slices.ContainsFunc(v, hides) {
+			return true
 		}
 	case map[string]any:
 		for k, e := range v {

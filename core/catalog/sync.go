@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -236,10 +237,8 @@ func jitter(d time.Duration) time.Duration {
 func (s *Syncer) Enqueue(serverID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, id := range s.queue {
-		if id == serverID {
-			return
-		}
+	if slices.Contains(s.queue, serverID) {
+		return
 	}
 	s.queue = append(s.queue, serverID)
 	select {

@@ -387,7 +387,7 @@ func (u *upstreamServer) add(name, description string) {
 
 // rawUpstream is a server of the older generation whose definitions are as given.
 func rawUpstream(t *testing.T, tools string) string {
-	u := mcp.NewServer(&mcp.Implementation{Name: "raw", Version: "1"}, &mcp.ServerOptions{HasTools: true})
+	u := mcp.NewServer(&mcp.Implementation{Name: "raw", Version: "1"}, &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return u }, &mcp.StreamableHTTPOptions{JSONResponse: true})
 	hs := httptest.NewServer(rawTools(handler, tools))
 	t.Cleanup(func() {
