@@ -378,7 +378,7 @@ func serveGoEverything(t *testing.T, file string, stateless bool) string {
 }
 
 // serve starts a server and waits until its port is open.
-func serve(t *testing.T, cmd *exec.Cmd, port string) string {
+func serve(t testing.TB, cmd *exec.Cmd, port string) string {
 	t.Helper()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -397,7 +397,7 @@ func serve(t *testing.T, cmd *exec.Cmd, port string) string {
 	return "http://127.0.0.1:" + port
 }
 
-func freePort(t *testing.T) string {
+func freePort(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
