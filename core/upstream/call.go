@@ -89,7 +89,7 @@ func (p *Pool) settle(srv *server, s *session, raw json.RawMessage, sent bool, e
 			p.notify.changed(srv.id)
 		}
 	case errors.As(err, &f):
-		if !f.healthy && !f.missing {
+		if !f.healthy && !f.missing && !s.over() { // or else the watcher has it
 			srv.failed(f, s.target.mask.clean(f.text))
 		}
 	case errors.Is(err, context.DeadlineExceeded) && sent:

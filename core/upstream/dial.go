@@ -110,12 +110,10 @@ func (p *Pool) shakeStdio(ctx context.Context, t *target, m *mux, probe bool) (*
 	if err == nil {
 		return sdk, nil
 	}
-	select {
-	case <-m.done:
-		return nil, inStage(stageInitialize, m.err)
-	default:
-		return nil, handshakeFault(ctx, err)
+	if f := m.breach(); f != nil {
+		return nil, inStage(stageInitialize, f)
 	}
+	return nil, handshakeFault(ctx, err)
 }
 
 // probe asks whether the newer protocol is spoken. The error is the end of the
@@ -262,10 +260,14 @@ func (p *Pool) dialSSE(ctx context.Context, t *target) (*session, error) {
 	if err != nil {
 		return fail(err)
 	}
-	m := newMux(&sseStream{Connection: conn})
+	stream := &sseStream{Connection: conn}
+	m := newMux(stream)
 	sdk, err := p.client(t).Connect(ctx, m, pinned)
 	if err != nil {
 		_ = m.Close()
+		if f := stream.failure.Load(); f != nil {
+			err = f
+		}
 		return fail(err)
 	}
 	s := newSession(t, sdk, m, p.implementation())
@@ -278,7 +280,10 @@ func (p *Pool) dialSSE(ctx context.Context, t *target) (*session, error) {
 }
 
 // sseStream is the SDK's connection of the older SSE transport.
-type sseStream struct{ mcp.Connection }
+type sseStream struct {
+	mcp.Connection
+	failure atomic.Pointer[fault] // of the last message that could not be sent
+}
 
 func (s *sseStream) send(ctx context.Context, msg jsonrpc.Message, sent *atomic.Bool) error {
 	var answer reply
@@ -286,17 +291,25 @@ func (s *sseStream) send(ctx context.Context, msg jsonrpc.Message, sent *atomic.
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
+	f := sendFault(answer, err)
+	s.failure.Store(f)
+	return f
+}
+
+// sendFault says why a message could not be posted.
+func sendFault(answer reply, err error) *fault {
+	var own *fault
 	switch {
+	case errors.As(err, &own):
+		return own
 	case answer.status == http.StatusNotFound || answer.status == http.StatusBadRequest || answer.status == http.StatusGone:
 		f := lost("no longer knows our session").because(err)
-		f.missing = true
+		f.missing, f.refused = true, true
 		return f
 	case answer.status >= 300:
 		return answer.explain(core.SSE).because(err)
 	}
-	f := lost("%s", plain(err)).because(err)
-	f.evict = true
-	return f
+	return lost("%s", plain(err)).because(err)
 }
 
 // Read gives the next message.

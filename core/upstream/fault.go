@@ -130,7 +130,7 @@ func refuse(t *target, err error, sent bool) error {
 func (f *fault) refusal(t *target, sent bool) error {
 	text := t.mask.clean(f.text)
 	switch {
-	case f.refused:
+	case f.refused && sent:
 		return core.Errorf(core.UpstreamError, "%s: %s", t.name, text).Because(f)
 	case sent:
 		return core.Errorf(core.UpstreamError, "%s: %s; the call may have run", t.name, text).Because(f)

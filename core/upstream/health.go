@@ -35,13 +35,26 @@ func (s *server) connecting() {
 	}
 }
 
-// worked notes a dial or a call that came through.
+// connected notes a handshake that came through. It does not make up for earlier
+// failures: a server may fall over at each call.
+func (s *server) connected() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.healthy()
+}
+
+// worked notes a request that came through.
 func (s *server) worked() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.failures = 0
+	s.healthy()
+}
+
+func (s *server) healthy() {
 	now := time.Now()
 	s.health.LastSeen = &now
-	s.seen, s.failures = true, 0
+	s.seen = true
 	s.change(core.Healthy, "", "")
 }
 

@@ -200,7 +200,7 @@ func (h *streamable) rejection(resp *http.Response, contentType string) error {
 	}
 	if h.unknownSession(resp.StatusCode, body) {
 		f := lost("no longer knows our session")
-		f.missing = true
+		f.missing, f.refused = true, true
 		return f
 	}
 	return (&reply{status: resp.StatusCode, contentType: contentType}).explain(core.HTTP)

@@ -139,9 +139,7 @@ func (c *child) handle(r request) {
 	case "notifications/cancelled":
 		c.record("cancelled")
 	case "ping":
-		if !c.flaws["mute"] {
-			c.say(`{"jsonrpc":"2.0","id":%s,"result":{}}`, r.ID)
-		}
+		c.say(`{"jsonrpc":"2.0","id":%s,"result":{}}`, r.ID)
 	case "tools/list":
 		c.list(r)
 	case "resources/list":
@@ -199,6 +197,9 @@ func (c *child) call(id json.RawMessage, tool string, args, token json.RawMessag
 		fmt.Fprintln(os.Stderr, "out of luck")
 		os.Exit(3)
 	case "hang":
+		for c.flaws["mute"] {
+			time.Sleep(time.Hour)
+		}
 	case "deaf": // never reads again
 		text("deaf")
 		select {}

@@ -36,6 +36,7 @@ type mux struct {
 	attached atomic.Bool // the SDK reads
 	done     chan struct{}
 	err      error           // why the stream ended; set before done is closed
+	broken   bool            // it ended before we closed it; likewise
 	ctx      context.Context // ends when the mux is closed
 	end      context.CancelFunc
 }
@@ -57,7 +58,7 @@ func (m *mux) readAll() {
 	for {
 		msg, err := m.stream.Read(context.Background())
 		if err != nil {
-			m.err = err
+			m.err, m.broken = err, m.ctx.Err() == nil
 			close(m.done)
 			return
 		}
@@ -136,6 +137,18 @@ func (m *mux) Close() error {
 func (m *mux) ended() <-chan struct{} { return m.done }
 
 func (m *mux) lastHeard() time.Time { return time.Unix(0, m.heard.Load()) }
+
+// breach gives why the stream ended by itself, or nil if it has not.
+func (m *mux) breach() error {
+	select {
+	case <-m.done:
+		if m.broken {
+			return m.err
+		}
+	default:
+	}
+	return nil
+}
 
 // why says how the stream ended; it must have.
 func (m *mux) why() error { return m.err }

@@ -73,8 +73,12 @@ func startProcess(t *target) (*process, error) {
 	}
 	theirs = []*os.File{inR, outW, errW}
 	p.stdin, p.stdout = inW, outR
-	p.tasks.start(func() { p.notes.readFrom(errR) })
-	p.tasks.start(func() { p.reap(errR) })
+	heard := make(chan struct{})
+	p.tasks.start(func() {
+		defer close(heard)
+		p.notes.readFrom(errR)
+	})
+	p.tasks.start(func() { p.reap(errR, heard) })
 	return p, nil
 }
 
@@ -89,8 +93,8 @@ func startFault(t *target, err error) *fault {
 }
 
 // reap waits for the child, then ends what is left of its group. What they wrote
-// can still be read for a moment.
-func (p *process) reap(stderr *os.File) {
+// can still be read for a moment; heard is closed when stderr was.
+func (p *process) reap(stderr *os.File, heard <-chan struct{}) {
 	err := p.cmd.Wait()
 	p.signal(syscall.SIGKILL)
 	p.notes.exit(err)
@@ -98,6 +102,7 @@ func (p *process) reap(stderr *os.File) {
 	p.stdout.SetReadDeadline(soon) // in case somebody left the group and holds the pipe
 	stderr.SetReadDeadline(soon)
 	p.stdin.Close()
+	<-heard
 	close(p.exited)
 }
 

@@ -202,6 +202,16 @@ func askedForInput(what string, rpc *RPCError) *fault {
 	return notFinal("asked for input (%s), which this gateway does not pass on, and then failed: %s", what, rpc.Message).because(rpc)
 }
 
+// over reports whether the session has ended by itself.
+func (s *session) over() bool {
+	select {
+	case <-s.wire.ended():
+		return true
+	default:
+		return false
+	}
+}
+
 // alive asks the server for any sign of life.
 func (s *session) alive(ctx context.Context) bool {
 	x := &exchange{method: "ping"}

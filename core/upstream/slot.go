@@ -76,14 +76,12 @@ func (p *Pool) take(sl *slot, t *target) (*session, *dialing, error) {
 		return nil, nil, nil
 	}
 	if s := sl.live; s != nil {
-		select {
-		case <-s.wire.ended():
-			p.ended(sl, s) // its watcher has not come round to it yet
-		default:
+		if !s.over() {
 			s.refs++
 			s.used = time.Now()
 			return s, nil, nil
 		}
+		p.ended(sl, s) // its watcher has not come round to it yet
 	}
 	if sl.dialing != nil {
 		return nil, sl.dialing, nil
@@ -129,7 +127,7 @@ func (p *Pool) fill(sl *slot, d *dialing, t *target) {
 		return
 	}
 	srv.speaks(s.info.Era, t.era)
-	srv.worked()
+	srv.connected()
 	p.tasks.start(func() { p.watch(sl, s) })
 }
 
@@ -206,11 +204,14 @@ func (p *Pool) release(s *session, err error) {
 	if err == nil {
 		sl.deaths = 0
 	}
+	if s.over() {
+		p.ended(sl, s)
+	}
 	var f *fault
-	switch {
-	case errors.As(err, &f) && f.evict:
+	if errors.As(err, &f) && f.evict {
 		p.retire(sl, s)
-	case s.retired && s.refs == 0:
+	}
+	if s.retired && s.refs == 0 {
 		p.end(s)
 	}
 }
