@@ -2,17 +2,13 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/postgres"
-	"github.com/toolscout/toolscout/core/secret"
 	"github.com/toolscout/toolscout/core/upstream"
 )
 
@@ -256,80 +252,4 @@ func Defaults(s core.Server) core.Server {
 		s.Status = core.Active
 	}
 	return s
-}
-
-// masked gives a server as answers show it.
-func masked(s core.Server) core.Server {
-	s.Env, s.Headers = secret.MaskAll(s.Env), secret.MaskAll(s.Headers)
-	return s
-}
-
-// opened gives a server with its stored credentials readable, to be validated;
-// one that does not open is left as it is.
-func (a *Admin) opened(s core.Server) core.Server {
-	open := func(values map[string]string) map[string]string {
-		out := make(map[string]string, len(values))
-		for k, v := range values {
-			if plain, err := a.secrets.Open(v); err == nil {
-				v = plain
-			}
-			out[k] = v
-		}
-		return out
-	}
-	s.Env, s.Headers = open(s.Env), open(s.Headers)
-	return s
-}
-
-// resealed seals the values that are new, and keeps those that are stored.
-func (a *Admin) resealed(values, stored map[string]string) map[string]string {
-	sealed := a.secrets.SealAll(values)
-	for name, value := range values {
-		if old, ok := stored[name]; ok && old == value {
-			sealed[name] = old
-		}
-	}
-	return sealed
-}
-
-// noMasks refuses masks where there is nothing stored that they could stand for.
-func (f *faults) noMasks(at string, values map[string]string) {
-	f.unmask(at, values, nil)
-}
-
-// changed names the fields that an edit changed, for the audit: never their values.
-func changed(old, edited core.Server) []string {
-	var names []string
-	before, after := reflect.ValueOf(old), reflect.ValueOf(edited)
-	for i := range before.NumField() {
-		if !equal(before.Field(i), after.Field(i)) {
-			names = append(names, fieldName(before.Type().Field(i).Name))
-		}
-	}
-	return names
-}
-
-// equal takes an empty list or map for none.
-func equal(a, b reflect.Value) bool {
-	if k := a.Kind(); (k == reflect.Slice || k == reflect.Map) && a.Len()+b.Len() == 0 {
-		return true
-	}
-	return reflect.DeepEqual(a.Interface(), b.Interface())
-}
-
-// fieldName is a field's name in JSON.
-func fieldName(name string) string {
-	if name == "URL" {
-		return "url"
-	}
-	return strings.ToLower(name[:1]) + name[1:]
-}
-
-// details makes the details of an audit row.
-func details(key string, value any) json.RawMessage {
-	raw, err := json.Marshal(map[string]any{key: value})
-	if err != nil {
-		return nil // values are strings and lists of them
-	}
-	return raw
 }

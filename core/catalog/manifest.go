@@ -132,6 +132,8 @@ type SyncResult struct {
 	Warnings []string
 }
 
+func (r SyncResult) differs() bool { return r.Added+r.Changed+r.Removed > 0 }
+
 // Diff compares the tools that are stored with those a server offers now, by
 // original name.
 func Diff(stored, offered []core.Tool) (postgres.ToolDiff, SyncResult) {

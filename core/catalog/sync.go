@@ -2,10 +2,8 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -26,6 +24,9 @@ const (
 	syncTimeout = 3 * time.Minute
 	// firstRetry is the pause after a first failure; it doubles up to the interval.
 	firstRetry = 5 * time.Second
+	// A server that says at every look that its tools have changed, when they have
+	// not, is looked at after a pause that doubles from the first to the longest.
+	firstGap, longestGap = time.Second, time.Minute
 )
 
 // SyncConfig is what a Syncer works with. Store and Pool are required.
@@ -51,13 +52,13 @@ type Syncer struct {
 	quit     chan struct{} // closed when Run ends
 	wake     chan struct{} // capacity 1: there is something in the queue
 
-	mu       sync.Mutex
-	ended    bool
-	lanes    map[string]*lane
-	queue    []string // no id twice
-	failures map[string]int
-	timers   map[string]*time.Timer
-	flying   sync.WaitGroup
+	mu      sync.Mutex
+	ended   bool
+	lanes   map[string]*lane
+	queue   []string // no id twice
+	records map[string]record
+	timers  map[string]*time.Timer // of servers that are queued later
+	flying  sync.WaitGroup
 }
 
 // lane is the traffic of one server: one look under way, and at most one that
@@ -78,7 +79,7 @@ type flight struct {
 func NewSyncer(cfg SyncConfig) *Syncer {
 	s := &Syncer{store: cfg.Store, pool: cfg.Pool, poke: cfg.Poke, interval: cfg.Interval, log: cfg.Logger,
 		quit: make(chan struct{}), wake: make(chan struct{}, 1),
-		lanes: map[string]*lane{}, failures: map[string]int{}, timers: map[string]*time.Timer{}}
+		lanes: map[string]*lane{}, records: map[string]record{}, timers: map[string]*time.Timer{}}
 	if s.poke == nil {
 		s.poke = func() {}
 	}
@@ -134,7 +135,7 @@ func newFlight() *flight { return &flight{done: make(chan struct{})} }
 func (s *Syncer) fly(ctx context.Context, serverID string, l *lane) {
 	for f := l.now; f != nil; f = s.land(serverID, l) {
 		f.result, f.err = s.look(ctx, serverID)
-		s.retry(serverID, f.err)
+		s.remember(serverID, f.result, f.err)
 	}
 }
 
@@ -177,12 +178,27 @@ func (s *Syncer) look(ctx context.Context, serverID string) (SyncResult, error) 
 		}
 		return SyncResult{}, err
 	}
-	log.Info("server listed", "added", result.Added, "changed", result.Changed, "removed", result.Removed,
-		"unchanged", result.Unchanged, "duration_ms", time.Since(started).Milliseconds())
-	for _, w := range result.Warnings {
+	s.report(log, server.ID, result, time.Since(started))
+	return result, nil
+}
+
+// report logs what is news: the first look, a difference, another warning.
+func (s *Syncer) report(log *slog.Logger, serverID string, r SyncResult, took time.Duration) {
+	s.mu.Lock()
+	before := s.records[serverID]
+	s.mu.Unlock()
+	level := slog.LevelDebug
+	if before.ended.IsZero() || r.differs() {
+		level = slog.LevelInfo
+	}
+	log.Log(context.Background(), level, "server listed", "added", r.Added, "changed", r.Changed, "removed", r.Removed,
+		"unchanged", r.Unchanged, "duration_ms", took.Milliseconds())
+	if slices.Equal(before.warnings, r.Warnings) {
+		return
+	}
+	for _, w := range r.Warnings {
 		log.Warn("odd list of tools", "warning", w)
 	}
-	return result, nil
 }
 
 // sync lists a server and writes the difference.
@@ -208,43 +224,6 @@ func (s *Syncer) sync(ctx context.Context, server *core.Server) (SyncResult, err
 		return SyncResult{}, fmt.Errorf("write the resources of %q: %w", server.Name, err)
 	}
 	return result, nil
-}
-
-// retry looks again at a server that could not be listed, after a pause that
-// doubles from time to time.
-func (s *Syncer) retry(serverID string, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if timer := s.timers[serverID]; timer != nil {
-		timer.Stop()
-		delete(s.timers, serverID)
-	}
-	if err == nil || errors.Is(err, core.NotFound) || errors.Is(err, core.Conflict) || s.ended {
-		delete(s.failures, serverID)
-		return
-	}
-	pause := min(firstRetry<<min(s.failures[serverID], 10), s.interval)
-	s.failures[serverID]++
-	s.timers[serverID] = time.AfterFunc(jitter(pause), func() { s.Enqueue(serverID) })
-}
-
-// jitter is a duration give or take a fifth.
-func jitter(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
-}
-
-// Enqueue asks for a server to be listed in the background. It needs Run.
-func (s *Syncer) Enqueue(serverID string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if slices.Contains(s.queue, serverID) {
-		return
-	}
-	s.queue = append(s.queue, serverID)
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
 }
 
 // Run lists every active server now and from time to time, and those in the
@@ -288,17 +267,6 @@ func (s *Syncer) enqueueAll(ctx context.Context) time.Duration {
 		}
 	}
 	return s.interval
-}
-
-func (s *Syncer) dequeue() (id string, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.queue) == 0 {
-		return "", false
-	}
-	id = s.queue[0]
-	s.queue = s.queue[1:]
-	return id, true
 }
 
 // end breaks off what is under way and waits for it.

@@ -166,6 +166,38 @@ func TestRunListsActiveServersAndWhatIsQueued(t *testing.T) {
 	}
 }
 
+func TestServerThatKeepsCallingIsLookedAtLater(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	up := newUpstream(t, "read")
+	s := b.register(t, up.url, nil)
+	stop := b.run(t)
+	b.until(t, func() bool { return len(b.tools(t, s)) == 1 })
+	up.add("late", "comes right after a look")
+	for range 100 {
+		b.syncer.Enqueue(s.ID)
+	}
+	b.until(t, func() bool { return len(b.tools(t, s)) == 2 })
+	stop()
+	if n := up.lists.Load(); n > 10 {
+		t.Errorf("%d lists", n)
+	}
+}
+
+func TestRunTriesAgain(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	up := newUpstream(t, "read")
+	up.broken.Store(true)
+	s := b.register(t, up.url, nil)
+	b.syncer = catalog.NewSyncer(catalog.SyncConfig{Store: b.store, Pool: b.pool, Interval: 100 * time.Millisecond})
+	stop := b.run(t)
+	b.until(t, func() bool { h, ok := b.pool.Health(s.ID); return ok && h.State == core.Down })
+	up.broken.Store(false)
+	b.until(t, func() bool { return len(b.tools(t, s)) == 1 })
+	stop()
+}
+
 func TestRunStopsWhatHangs(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
