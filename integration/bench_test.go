@@ -36,8 +36,8 @@ func BenchmarkProxiedCall(b *testing.B) {
 	proxied := &mcp.CallToolParams{Name: "execute_tool", Arguments: map[string]any{"tool_id": s.toolID("echo"), "params": map[string]any{"text": "hello"}}}
 	for _, sessions := range []int{1, 8, 32} {
 		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) {
-			there := connect(b, upstream, sessions)
-			through := connect(b, s.url+"/mcp", sessions)
+			there := openSessions(b, upstream, sessions)
+			through := openSessions(b, s.url+"/mcp", sessions)
 			compare(b, func(n int) []time.Duration { return calls(b, there, direct, n) },
 				func(n int) []time.Duration { return calls(b, through, proxied, n) })
 		})
@@ -106,8 +106,8 @@ func calls(b *testing.B, sessions []*mcp.ClientSession, params *mcp.CallToolPara
 	return took
 }
 
-// connect opens sessions; the token does no harm where none is asked for.
-func connect(b *testing.B, url string, n int) []*mcp.ClientSession {
+// openSessions opens sessions; the token does no harm where none is asked for.
+func openSessions(b *testing.B, url string, n int) []*mcp.ClientSession {
 	b.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 2 * n
@@ -155,14 +155,6 @@ func echoServer(b *testing.B, tools, seed int) string {
 	return serve(b, exec.Command(file, "-http=127.0.0.1:"+port, fmt.Sprintf("-tools=%d", tools), fmt.Sprintf("-seed=%d", seed)), port)
 }
 
-// toolID finds a tool's id by its name.
-func (s *instance) toolID(name string) string {
-	s.t.Helper()
-	var t struct{ ID string }
-	s.must("GET", "/v1/tools/"+name, adminToken, nil, &t)
-	return t.ID
-}
-
 // BenchmarkStart measures from exec to the listening log line, with a database
 // that exists already in an embedded Postgres.
 func BenchmarkStart(b *testing.B) {
@@ -188,7 +180,7 @@ func BenchmarkMemory(b *testing.B) {
 			b.Fatalf("registered as %+v", r)
 		}
 	}
-	sessions := connect(b, s.url+"/mcp", 100)
+	sessions := openSessions(b, s.url+"/mcp", 100)
 	params := &mcp.CallToolParams{Name: "discover_tools", Arguments: map[string]any{"query": "create an issue in a repository"}}
 	for b.Loop() {
 		calls(b, sessions, params, 1000)

@@ -17,9 +17,7 @@ func Reference() string {
 	b.WriteString("\n## The environment of the commands that talk to a server\n\n")
 	settingsTable(&b, ClientSettings())
 	b.WriteString("\n## The file\n\nTOML, read at the start and at SIGHUP. A key that is not in these tables is\nrefused, with its line. `${NAME}` reads the environment; in a server's `env`,\n`headers`, `url`, `command` and `args` it is read when the server is connected to, so that one that is\nnot set makes that server `misconfigured` and nothing else. At SIGHUP the servers\nare applied anew; the other tables need a restart.\n")
-	f := reflect.TypeFor[file]()
-	for i := range f.NumField() {
-		table := f.Field(i)
+	for table := range reflect.TypeFor[file]().Fields() {
 		fmt.Fprintf(&b, "\n### `[%s]`\n\n", table.Tag.Get("toml"))
 		keysTable(&b, table.Type)
 	}
@@ -44,8 +42,7 @@ func settingsTable(b *strings.Builder, settings []Setting) {
 
 func keysTable(b *strings.Builder, t reflect.Type) {
 	b.WriteString("| key | default | meaning |\n|---|---|---|\n")
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		fmt.Fprintf(b, "| `%s` | %s | %s |\n", f.Tag.Get("toml"), code(f.Tag.Get("default")), f.Tag.Get("help"))
 	}
 }
