@@ -16,10 +16,10 @@ type NearestQuery struct {
 	ModelID int64
 	// Servers is the allowed set: no tool of another server is ever given.
 	Servers []string
-	// Except, where Servers is nil, names the servers whose tools are not given: a
+	// Except turns Servers around: they are the ones whose tools are not given, a
 	// shorter list where almost all are allowed. Tools of a server that the caller
-	// has not heard of may come along then; the caller drops them.
-	Except []string
+	// has not heard of may come along then, and the caller has to drop them.
+	Except bool
 	// Domain narrows down further, unless empty.
 	Domain string
 	// Vectors are the query's, of the model's dimension and of unit length: the
@@ -72,14 +72,13 @@ func (s *Store) Nearest(ctx context.Context, q NearestQuery) ([]ToolCosines, err
 
 // servers is the condition on the servers of a query.
 func servers(q NearestQuery, args pgx.StrictNamedArgs) string {
-	if q.Servers == nil && len(q.Except) == 0 {
+	if q.Except && len(q.Servers) == 0 {
 		return ``
 	}
-	if q.Servers == nil {
-		args["servers"] = uuids(q.Except)
+	args["servers"] = uuids(q.Servers)
+	if q.Except {
 		return ` and e.server_id <> all(@servers)`
 	}
-	args["servers"] = uuids(q.Servers)
 	return ` and e.server_id = any(@servers)`
 }
 

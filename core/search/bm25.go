@@ -20,12 +20,10 @@ const (
 // scores are the BM25 scores of all tools for one query. They are 0 for a tool
 // that holds none of its terms or must not be seen.
 type scores struct {
-	index *index
-	terms []weighted
-	// seen says of each group whether it may be seen.
-	seen    []bool
-	visible int // tools
-	byPart  [][]float32
+	scope
+	index  *index
+	terms  []weighted
+	byPart [][]float32
 }
 
 // weighted is a term of the query and how much it counts.
@@ -53,26 +51,46 @@ func (s *scores) release(p *pool) {
 	s.byPart = nil
 }
 
-// scope says which groups a caller may see: those of the servers, and of one
-// domain unless it is "".
-func (x *index) scope(servers []string, domain string) (seen []bool, visible int) {
-	seen = make([]bool, len(x.groups))
+// scope is what a caller may see.
+type scope struct {
+	allowed []bool // groups, by their server alone
+	seen    []bool // groups, by the domain that was asked for too
+	visible int    // tools of the groups that are seen
+}
+
+// scope is that of some servers, and of one domain unless it is "".
+func (x *index) scope(servers []string, domain string) scope {
+	s := scope{allowed: make([]bool, len(x.groups))}
 	for _, server := range servers {
 		for _, g := range x.byServer[server] {
-			if domain != "" && x.groups[g].domain != domain || seen[g] {
-				continue
-			}
-			seen[g] = true
-			visible += x.groups[g].live
+			s.allowed[g] = true
 		}
 	}
-	return seen, visible
+	s.seen = slices.Clone(s.allowed)
+	for g := range s.seen {
+		s.seen[g] = s.seen[g] && (domain == "" || x.groups[g].domain == domain)
+		if s.seen[g] {
+			s.visible += x.groups[g].live
+		}
+	}
+	return s
+}
+
+// hidden lists the servers with tools that are not allowed.
+func (s *scores) hidden() []string {
+	var servers []string
+	for g, group := range s.index.groups {
+		if group.live > 0 && !s.allowed[g] {
+			servers = append(servers, group.server)
+		}
+	}
+	slices.Sort(servers)
+	return slices.Compact(servers)
 }
 
 // score scores every tool in scope by the terms of a query.
 func (x *index) score(query []string, servers []string, domain string, p *pool) *scores {
-	s := &scores{index: x, byPart: make([][]float32, len(x.parts))}
-	s.seen, s.visible = x.scope(servers, domain)
+	s := &scores{scope: x.scope(servers, domain), index: x, byPart: make([][]float32, len(x.parts))}
 	for i := range x.parts {
 		s.byPart[i] = p.array(len(x.parts[i].ids))
 	}
