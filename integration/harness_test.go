@@ -79,7 +79,7 @@ func start(t testing.TB, o options) *instance {
 	select {
 	case s.url = <-s.log.url:
 	case <-s.exited:
-		t.Fatalf("toolscout ended at start: %v\n%s", s.err, s.log)
+		t.Fatalf("toolscout ended at start: %v\n%s", s.err, s.log.tail())
 	}
 	return s
 }
@@ -117,8 +117,12 @@ func launch(t testing.TB, o options) *instance {
 	}()
 	t.Cleanup(func() {
 		s.stop(syscall.SIGTERM)
+		if strings.Contains(s.log.String(), "DATA RACE") {
+			t.Errorf("toolscout has a data race:\n%s", s.log)
+			return
+		}
 		if t.Failed() {
-			t.Logf("log of toolscout:\n%s", s.log)
+			t.Logf("log of toolscout ends with:\n%s", s.log.tail())
 		}
 	})
 	return s
@@ -175,6 +179,13 @@ func (l *logBuffer) String() string {
 	return l.text.String()
 }
 
+// tail is the last lines of the log.
+func (l *logBuffer) tail() string {
+	const most = 40
+	lines := strings.SplitAfter(l.String(), "\n")
+	return strings.Join(lines[max(0, len(lines)-most):], "")
+}
+
 // request is one call of the REST API; it returns status and body.
 func (s *instance) request(method, path, token string, body any) (int, []byte) {
 	s.t.Helper()
@@ -186,6 +197,10 @@ func (s *instance) request(method, path, token string, body any) (int, []byte) {
 }
 
 func send(ctx context.Context, method, url, token string, body any) (int, []byte, error) {
+	return sendBy(ctx, http.DefaultClient, method, url, token, body)
+}
+
+func sendBy(ctx context.Context, client *http.Client, method, url, token string, body any) (int, []byte, error) {
 	var in io.Reader
 	switch b := body.(type) {
 	case nil:
@@ -208,7 +223,7 @@ func send(ctx context.Context, method, url, token string, body any) (int, []byte
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := client.Do(req)
 	if err != nil {
 		return 0, nil, err
 	}
