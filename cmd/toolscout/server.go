@@ -142,6 +142,9 @@ func (s *server) run(ctx context.Context) error {
 // warm before the next search asks for it.
 func (s *server) listen(ctx context.Context) error {
 	return s.db.Listen(ctx, func(payload string) {
+		// Something changed: a tool, the active model, or, after a lost connection,
+		// who knows what.
+		s.indexer.Poke()
 		var revision int64
 		if _, err := fmt.Sscanf(payload, "catalog %d", &revision); err != nil {
 			return
@@ -149,7 +152,6 @@ func (s *server) listen(ctx context.Context) error {
 		if err := s.search.Refresh(ctx, revision); err != nil && ctx.Err() == nil {
 			s.log.Warn("refresh the word index", "error", err)
 		}
-		s.indexer.Poke()
 	})
 }
 
