@@ -64,7 +64,7 @@ func (s *Store) DomainCounts(ctx context.Context, servers []string) (map[string]
 			union all
 			select t.domain, 1 from mcp_server_tools t
 			where t.server_id = any($1) and t.domain is not null and t.removed_at is null
-		) counts group by domain having sum(n) > 0`, ids(servers))
+		) counts group by domain having sum(n) > 0`, uuids(servers))
 	if err != nil {
 		return nil, wrap("count domains", err)
 	}
@@ -95,15 +95,4 @@ func domainName(id string) string {
 		return "General"
 	}
 	return strings.ToUpper(words[:1]) + words[1:]
-}
-
-// ids are those of a list that can be ids at all, never nil.
-func ids(list []string) []string {
-	out := make([]string, 0, len(list))
-	for _, id := range list {
-		if isID(id) {
-			out = append(out, id)
-		}
-	}
-	return out
 }

@@ -90,8 +90,8 @@ func (s *Store) model(ctx context.Context, id int64) (core.Model, error) {
 }
 
 // BuildVectorIndex builds the HNSW index of a model, unless it is there or would
-// not pay yet. Searches and changes go on meanwhile; it can take minutes. Of
-// several instances one builds.
+// not pay yet, or another instance is building it at this moment. Searches and
+// changes go on meanwhile; it can take minutes.
 func (s *Store) BuildVectorIndex(ctx context.Context, modelID int64) error {
 	return wrap("build vector index", s.buildVectorIndex(ctx, modelID))
 }
@@ -110,10 +110,17 @@ func (s *Store) buildVectorIndex(ctx context.Context, modelID int64) (err error)
 		raw := conn.Hijack()
 		err = errors.Join(err, raw.Close(context.WithoutCancel(ctx)))
 	}()
-	if _, err := conn.Exec(ctx, `set statement_timeout = 0; set maintenance_work_mem = '512MB'`); err != nil {
+	// Without workers: they would share as much memory in /dev/shm, which in a
+	// container ends at 64 MB, and take the processors from callers.
+	_, err = conn.Exec(ctx, `set statement_timeout = 0; set maintenance_work_mem = '512MB'; set max_parallel_maintenance_workers = 0`)
+	if err != nil {
 		return err
 	}
-	if _, err := conn.Exec(ctx, `select pg_advisory_lock(hashtextextended('toolscout vector index', 0))`); err != nil {
+	// Not a lock to wait for: building concurrently waits in turn for everybody who
+	// is in a statement, and so for whoever waits for it.
+	var first bool
+	err = conn.QueryRow(ctx, `select pg_try_advisory_lock(hashtextextended('toolscout vector index', 0))`).Scan(&first)
+	if err != nil || !first {
 		return err
 	}
 	name := fmt.Sprintf("tool_embeddings_model_%d", modelID)

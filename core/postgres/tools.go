@@ -57,7 +57,7 @@ func (s *Store) ToolsNamed(ctx context.Context, name string) ([]core.Tool, error
 // ToolsByID gives those of these tools that there are. What cannot be an id is
 // none.
 func (s *Store) ToolsByID(ctx context.Context, toolIDs []string) (map[string]core.Tool, error) {
-	tools, err := s.tools(ctx, "read tools", toolQuery+` and t.id = any($1)`, ids(toolIDs))
+	tools, err := s.tools(ctx, "read tools", toolQuery+` and t.id = any($1)`, uuids(toolIDs))
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s *Store) ToolsByID(ctx context.Context, toolIDs []string) (map[string]cor
 
 // ServerTools gives all tools of a server by name. An unknown server has none.
 func (s *Store) ServerTools(ctx context.Context, serverID string) ([]core.Tool, error) {
-	return s.tools(ctx, "read tools of server", toolQuery+` and t.server_id = any($1) order by t.name, t.id`, ids([]string{serverID}))
+	return s.tools(ctx, "read tools of server", toolQuery+` and t.server_id = any($1) order by t.name, t.id`, uuids([]string{serverID}))
 }
 
 // ToolPage lists tools by name. It is planned for the values it gets: whether the
@@ -85,7 +85,7 @@ func (s *Store) ToolPage(ctx context.Context, f ToolFilter, p core.Page) (core.L
 		and (@domain = '' or coalesce(t.domain, s.domain) = @domain)
 		and (@after_id = '' or (t.name, t.id) > (@after_name, nullif(@after_id, '')::uuid))
 		order by t.name, t.id limit @limit`, pgx.QueryExecModeCacheDescribe, pgx.StrictNamedArgs{
-		"servers": ids(f.Servers), "domain": clean(f.Domain),
+		"servers": uuids(f.Servers), "domain": clean(f.Domain),
 		"after_id": after.ID, "after_name": after.Key, "limit": limit(p) + 1})
 	if err != nil {
 		return core.List[core.Tool]{}, err
@@ -199,13 +199,13 @@ func removeTools(ctx context.Context, tx pgx.Tx, next int64, serverID string, re
 	}
 	_, err := tx.Exec(ctx, `
 		update mcp_server_tools set removed_at = now(), updated_at = now(), revision = $1
-		where server_id = $2 and id = any($3) and removed_at is null`, next, serverID, ids(remove))
+		where server_id = $2 and id = any($3) and removed_at is null`, next, serverID, uuids(remove))
 	if err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `
 		delete from tool_embeddings e using mcp_server_tools t
-		where t.id = e.tool_id and t.server_id = $1 and t.id = any($2)`, serverID, ids(remove))
+		where t.id = e.tool_id and t.server_id = $1 and t.id = any($2)`, serverID, uuids(remove))
 	if err != nil {
 		return err
 	}

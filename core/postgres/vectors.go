@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/pgvector/pgvector-go"
@@ -83,4 +84,32 @@ func (s *Store) SaveVectors(ctx context.Context, modelID int64, vectors []ToolVe
 		on conflict (tool_id, model_id) do update set server_id = excluded.server_id, domain = excluded.domain,
 			text_hash = excluded.text_hash, emb = excluded.emb`, modelID, toolIDs, hashes, halves)
 	return wrap("save vectors", s.pool.SendBatch(ctx, &batch).Close())
+}
+
+// OutdateVectors makes every tool pending for a model. The vectors stay, and are
+// searched, until each is written anew.
+//
+// It goes on by key and in parts: each row moves within the HNSW index too, which
+// for all rows at once would take longer than a statement may.
+func (s *Store) OutdateVectors(ctx context.Context, modelID int64) error {
+	const part = 2000
+	last := "00000000-0000-0000-0000-000000000000"
+	for {
+		rows, err := s.pool.Query(ctx, `
+			update tool_embeddings e set text_hash = ''
+			from (select tool_id from tool_embeddings where model_id = $1 and tool_id > $2 order by tool_id limit $3) part
+			where e.tool_id = part.tool_id and e.model_id = $1
+			returning e.tool_id`, modelID, last, part)
+		if err != nil {
+			return wrap("outdate vectors", err)
+		}
+		done, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return wrap("outdate vectors", err)
+		}
+		if len(done) < part {
+			return nil
+		}
+		last = slices.Max(done)
+	}
 }

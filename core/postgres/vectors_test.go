@@ -146,6 +146,14 @@ func TestPendingFollowsTheText(t *testing.T) {
 	applyTools(t, store, server.ID, tool("y"))
 	pending("y")
 
+	saveAll(t, store, model, vectors)
+	check(t, store.OutdateVectors(ctx, model.ID))
+	pending("x", "y", "z")
+	if got := must(store.Cosines(ctx, model.ID, []string{ids["x"]}, [][]float32{{1, 0}}))(t); len(got) != 1 {
+		t.Fatalf("got %v, want the old vector", got)
+	}
+	saveAll(t, store, model, vectors)
+
 	// So does another name of the server.
 	server.Name, server.Version = "b", 0
 	must(store.UpdateServer(ctx, by("x"), server))(t)
@@ -269,10 +277,23 @@ func TestVectorIndex(t *testing.T) {
 		select id, $3, server_id, '', l2_normalize(array[random() - .5, random() - .5, random() - .5, random() - .5]::real[]::halfvec)
 		from made`, all.ID, few.ID, model.ID)
 	exec(t, conn, `analyze tool_embeddings`)
+	exec(t, conn, `update tool_embeddings set text_hash = 'x'`)
+	check(t, store.OutdateVectors(ctx, model.ID))
+	if got := value[int](t, conn, `select count(*) from tool_embeddings where text_hash <> ''`); got != 0 {
+		t.Fatalf("got %d vectors that are not out of date", got)
+	}
 	// What a build that was cut off leaves behind.
 	exec(t, conn, `create index tool_embeddings_model_1 on tool_embeddings (tool_id) where false`)
 	exec(t, conn, `update pg_index set indisvalid = false where indexrelid = to_regclass('tool_embeddings_model_1')`)
-	check(t, store.BuildVectorIndex(ctx, model.ID))
+	var wait sync.WaitGroup
+	for range 3 {
+		wait.Go(func() {
+			if err := store.BuildVectorIndex(ctx, model.ID); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
 	if !value[bool](t, conn, `select indisvalid and pg_get_indexdef(indexrelid) like '%hnsw%' from pg_index
 		where indexrelid = to_regclass('tool_embeddings_model_1')`) {
 		t.Fatal("there is no index")
