@@ -18,14 +18,14 @@ package postgres
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	pgxvector "github.com/pgvector/pgvector-go/pgx"
-
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/toolscout/toolscout/core"
 )
@@ -72,9 +72,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, core.Errorf(core.InvalidParams, "the database URL cannot be read").
 			WithHint("it looks like postgres://user:password@host:5432/database").Because(err)
 	}
-	for name, value := range session {
-		config.ConnConfig.RuntimeParams[name] = value
-	}
+	maps.Copy(config.ConnConfig.RuntimeParams, session)
 	if config.ConnConfig.ConnectTimeout == 0 {
 		config.ConnConfig.ConnectTimeout = 5 * time.Second
 	}

@@ -425,8 +425,8 @@ func TestTextHash(t *testing.T) {
 		"shifted":     func(t *core.Tool) string { t.Name, t.Title = "nt", ""; return "s" },
 	} {
 		tool := base
-		hash := string(postgres.TextHash(tool, change(&tool)))
-		hash = string(postgres.TextHash(tool, change(&tool)))
+		server := change(&tool)
+		hash := string(postgres.TextHash(tool, server))
 		if other, ok := seen[hash]; ok {
 			t.Errorf("%s has the hash of %s", name, other)
 		}

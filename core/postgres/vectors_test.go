@@ -213,7 +213,9 @@ func TestNearest(t *testing.T) {
 		"domain of a tool": {postgres.NearestQuery{Servers: both, Domain: "web", Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "d[0]"},
 		"domain of a server": {postgres.NearestQuery{Servers: both, Domain: "general", Vectors: [][]float32{{0, 0, 1}}, Limit: 1},
 			"z[0.8]"},
-		"zero vector": {postgres.NearestQuery{Servers: []string{b.ID}, Vectors: [][]float32{{0, 0, 0}}, Limit: 3}, "z[0]"},
+		"all servers but one": {postgres.NearestQuery{Servers: []string{a.ID}, Except: true, Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "z[0.6]"},
+		"all but none":        {postgres.NearestQuery{Except: true, Vectors: [][]float32{{1, 0, 0}}, Limit: 1}, "x[1]"},
+		"zero vector":         {postgres.NearestQuery{Servers: []string{b.ID}, Vectors: [][]float32{{0, 0, 0}}, Limit: 3}, "z[0]"},
 	} {
 		for _, exact := range []bool{true, false} {
 			test.query.ModelID, test.query.Exact = model.ID, exact
