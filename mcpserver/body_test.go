@@ -90,7 +90,6 @@ func TestBadRequests(t *testing.T) {
 		{"stream without a session", "GET", "", nil, 405},
 		{"PUT", "PUT", hello, nil, 405},
 		{"foreign origin", "POST", hello, []string{"Origin", "https://evil.example"}, 403},
-		{"batch that initializes twice", "POST", "[" + hello + "," + hello + "]", nil, 400},
 	} {
 		if r := s.send(c.method, "/mcp", "ann", c.body, c.headers...); r.status != c.status {
 			t.Errorf("%s: status %d, want %d: %s", c.name, r.status, c.status, r.body)

@@ -73,20 +73,15 @@ func (s *Server) listTools(ctx context.Context, t *ticket) (mcp.Result, error) {
 	if err != nil {
 		return nil, s.rpcError(t.request, err)
 	}
-	result := &mcp.ListToolsResult{Cacheable: cacheable, Tools: make([]*mcp.Tool, len(offered))}
-	for i, o := range offered {
-		tool := &mcp.Tool{Name: o.Name, Title: o.Title, Description: o.Description, InputSchema: o.InputSchema}
-		if o.OutputSchema != nil {
-			tool.OutputSchema = o.OutputSchema
-		}
-		if o.Annotations != nil {
-			if err := json.Unmarshal(o.Annotations, &tool.Annotations); err != nil {
-				return nil, s.rpcError(t.request, fmt.Errorf("annotations of %s: %w", o.Name, err))
-			}
-		}
-		result.Tools[i] = tool
+	raw, err := encode(struct {
+		Tools      []gateway.MetaTool `json:"tools"`
+		TTLMs      int                `json:"ttlMs"`
+		CacheScope string             `json:"cacheScope"`
+	}{offered, cacheable.TTLMs, cacheable.CacheScope})
+	if err != nil {
+		return nil, s.rpcError(t.request, fmt.Errorf("encode the tools: %w", err))
 	}
-	return result, nil
+	return &rawResult{raw: raw}, nil
 }
 
 func (s *Server) callTool(ctx context.Context, t *ticket, req mcp.Request, params *mcp.CallToolParamsRaw) (mcp.Result, error) {
