@@ -201,7 +201,8 @@ func (s *search) ranked() []*candidate {
 		}
 	}
 	for _, c := range list {
-		c.score = fuse(share(c.meaning, meaning), share(c.words, words), meaning > 0, words > 0)
+		// A tool that has no vector yet is judged by its words alone.
+		c.score = fuse(share(c.meaning, meaning), share(c.words, words), meaning > 0 && c.known, words > 0)
 	}
 	slices.SortFunc(list, func(a, b *candidate) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.name, b.name), slices.Compare(a.id[:], b.id[:]))

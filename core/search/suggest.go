@@ -31,6 +31,10 @@ func (s *search) suggestion(ranked []*candidate) string {
 	return text + " Try other words: name the action and the object, one need at a time."
 }
 
+// Measured with the built-in model, asking catalogs of 45 to 4,000 tools their own
+// and each other's development queries: of those answered well 5 in 100 got a
+// suggestion, of those foreign to the smallest catalog 86 in 100. Models whose
+// cosines are all high get fewer.
 const (
 	judged      = 3   // hits that may show that something fits
 	enoughWords = .5  // share of the query's words, by rarity, in one tool
