@@ -90,10 +90,10 @@ func (p *Pool) settle(srv *server, s *session, raw json.RawMessage, sent bool, e
 		}
 	case errors.As(err, &f):
 		if !f.healthy && !f.missing && !s.over() { // or else the watcher has it
-			srv.failed(f, s.target.mask.clean(f.text))
+			p.failed(srv, s.target, f)
 		}
 	case errors.Is(err, context.DeadlineExceeded) && sent:
-		srv.failed(faultf(stageCall, ""), "a call was not answered in time")
+		p.failed(srv, s.target, faultf(stageCall, "did not answer a call in time"))
 		p.check(s)
 	}
 }

@@ -56,16 +56,21 @@ func newPool(t *testing.T, cfg upstream.Config) *watched {
 	return w
 }
 
+// last is the health last told.
+func (w *watched) last() core.Health {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.health) == 0 {
+		return core.Health{}
+	}
+	return w.health[len(w.health)-1]
+}
+
 // becomes waits until the last health told is state.
 func (w *watched) becomes(t *testing.T, state core.HealthState) core.Health {
 	t.Helper()
 	for {
-		w.mu.Lock()
-		var last core.Health
-		if len(w.health) > 0 {
-			last = w.health[len(w.health)-1]
-		}
-		w.mu.Unlock()
+		last := w.last()
 		if last.State == state {
 			return last
 		}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -335,13 +336,10 @@ func TestHTTPRestart(t *testing.T) {
 		}
 		return !r.Sent
 	})
-	p.becomes(t, core.Unstable)
 	await(t, "repeated failures make it unavailable", func() bool {
 		_, err := p.Call(t.Context(), upstream.Call{Server: s, Tool: "echo"})
 		wantError(t, err, core.Unavailable)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return p.health[len(p.health)-1].State == core.Down
+		return p.last().State == core.Down
 	})
 	l, err = net.Listen("tcp", l.Addr().String())
 	if err != nil {
@@ -353,6 +351,9 @@ func TestHTTPRestart(t *testing.T) {
 		return err == nil
 	})
 	p.becomes(t, core.Healthy)
+	if !slices.ContainsFunc(p.health, func(h core.Health) bool { return h.State == core.Unstable }) {
+		t.Errorf("never unstable: %+v", p.health)
+	}
 	if calls.Load() != 2 {
 		t.Errorf("ran %d times, want 2", calls.Load())
 	}

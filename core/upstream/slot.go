@@ -144,9 +144,16 @@ func (p *Pool) pause(sl *slot, srv *server, t *target, err error) error {
 		sl.next = time.Now().Add(d/2 + rand.N(d/2+1))
 	}
 	if !f.healthy {
-		srv.failed(f, t.mask.clean(f.text))
+		p.failed(srv, t, f)
 	}
 	return f
+}
+
+// failed notes a failure of a server, and logs it.
+func (p *Pool) failed(srv *server, t *target, f *fault) {
+	text := t.mask.clean(f.text)
+	p.cfg.Logger.Warn("upstream failed", "upstream", t.name, "stage", f.stage, "reason", text)
+	srv.failed(f, text)
 }
 
 // watch notices the end of a session that nobody closed.
@@ -173,7 +180,7 @@ func (p *Pool) ended(sl *slot, s *session) {
 		_ = p.pause(sl, srv, s.target, f)
 		return
 	}
-	srv.failed(f, s.target.mask.clean(f.text))
+	p.failed(srv, s.target, f)
 }
 
 // retire takes a session out of use, and closes it when the last call on it has
