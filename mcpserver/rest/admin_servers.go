@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"time"
@@ -35,7 +36,7 @@ func (a *api) adminServers(ctx context.Context, c call[serverQuery, none]) (List
 		return List[Server]{}, err
 	}
 	on, err := a.admin.Enabled(ctx, c.Request)
-	return listOf(servers, func(s core.Server) Server { return ServerOf(s, on(s)) }), err
+	return listOf(servers, func(s core.Server) Server { return a.serverOf(s, on(s)) }), err
 }
 
 func (a *api) adminServer(ctx context.Context, c call[none, none]) (Server, error) {
@@ -101,5 +102,10 @@ func (a *api) shown(ctx context.Context, req core.Request, s core.Server, err er
 	if err != nil {
 		return Server{}, err
 	}
-	return ServerOf(s, on(s)), nil
+	return a.serverOf(s, on(s)), nil
+}
+
+func (a *api) serverOf(s core.Server, enabled bool) Server {
+	s.Timeout = cmp.Or(s.Timeout, a.timeout)
+	return ServerOf(s, enabled)
 }

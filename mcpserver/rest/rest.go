@@ -8,10 +8,12 @@
 package rest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
@@ -29,12 +31,16 @@ type Config struct {
 	Door    *door.Door
 	// Version of this program, told in the description.
 	Version string
+	// Timeout is how long a call may take where its server says nothing (30 s):
+	// what such a server's timeout is shown as.
+	Timeout time.Duration
 }
 
 // api serves the routes.
 type api struct {
 	gateway  *gateway.Gateway
 	admin    *admin.Admin
+	timeout  time.Duration
 	document []byte
 }
 
@@ -42,7 +48,7 @@ type api struct {
 // behind Door.Guard, and asks the Door itself who calls. A route table that
 // cannot be described is a mistake of ours, and panics.
 func New(config Config) http.Handler {
-	a := &api{gateway: config.Gateway, admin: config.Admin}
+	a := &api{gateway: config.Gateway, admin: config.Admin, timeout: cmp.Or(config.Timeout, 30*time.Second)}
 	routes := a.routes()
 	var err error
 	if a.document, err = describe(routes, config.Version); err != nil {

@@ -18,7 +18,7 @@ func (a *api) callerRoutes() []route {
 			summary: "Switch a server on or off for myself", about: "It takes effect at the very next call."},
 
 		{method: "GET", path: "/v1/tools", id: "findTools", tag: "tools", status: 200, problems: finds, endpoint: handle(a.findTools), returns: reflect.TypeFor[FoundTools](),
-			summary: "Find tools, or list them", about: "With query the tools that fit best, the best first (limit is then 50 at most, 10 unless said); without it all tools that are on, by name."},
+			summary: "Find tools, or list them", about: "With query the tools that fit best, the best first; without it all tools that are on, by name."},
 		{method: "GET", path: "/v1/tools/{idOrName}", id: "getTool", tag: "tools", status: 200, problems: conflicts, endpoint: handle(a.tool), returns: reflect.TypeFor[Tool](),
 			summary: "Read a tool with its schema"},
 		{method: "POST", path: "/v1/tools/{idOrName}", id: "runTool", tag: "tools", status: 200, problems: runs, endpoint: handle(a.runTool), returns: reflect.TypeFor[CallToolResult](),

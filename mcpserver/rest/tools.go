@@ -83,6 +83,7 @@ type CallToolResult struct {
 }
 
 func (a *api) findTools(ctx context.Context, c call[toolQuery, none]) (json.RawMessage, error) {
+	c.query.Page = Page(c.query.page())
 	return a.do(ctx, c.Request, gateway.ListTools, c.query)
 }
 

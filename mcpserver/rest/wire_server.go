@@ -17,9 +17,9 @@ type VisibleServer struct {
 	Description string          `json:"description" doc:"What it is for."`
 	Domain      string          `json:"domain" doc:"The id of the domain of its tools." example:"code"`
 	Transport   core.Transport  `json:"transport" enum:"stdio,http,sse" doc:"How it is reached."`
-	Prefix      string          `json:"prefix" doc:"What stands before the names of its tools." example:"gh_"`
 	Tags        []string        `json:"tags" doc:"Words to sort servers by."`
 	Visibility  core.Visibility `json:"visibility" enum:"visible,hidden,user" doc:"visible: on for everyone until they switch it off; hidden: invisible until an admin switches it on for a user; user: owned by one."`
+	Isolation   core.Isolation  `json:"isolation" enum:"shared,user,session" doc:"Who may share a live session with it."`
 	Status      core.Status     `json:"status" enum:"active,inactive" doc:"The admin's intent."`
 	Enabled     bool            `json:"enabled" doc:"The caller's own switch."`
 	Health      Health          `json:"health" doc:"What was last observed of it."`
@@ -43,11 +43,11 @@ type Server struct {
 	Args           []string          `json:"args" doc:"Its arguments." example:"[\"-y\",\"@modelcontextprotocol/server-github\"]"`
 	Env            map[string]string `json:"env" doc:"Its environment. References such as ${GITHUB_TOKEN} are shown, other values as ***."`
 	Headers        map[string]string `json:"headers" doc:"Sent with every request. References are shown, other values as ***."`
+	Prefix         string            `json:"prefix" doc:"What stands before the names of its tools." example:"gh_"`
 	AllowedTools   []string          `json:"allowedTools" doc:"The original names of the tools that are offered; empty means all."`
 	BlockedTools   []string          `json:"blockedTools" doc:"The original names of the tools that are not offered."`
 	RequiredRoles  []string          `json:"requiredRoles" doc:"One of these roles is needed to see it; empty means none."`
 	AgentAllowlist []string          `json:"agentAllowlist" doc:"The agents that may use it; empty means all."`
-	Isolation      core.Isolation    `json:"isolation" enum:"shared,user,session" doc:"Who may share a live session with it."`
 	Timeout        string            `json:"timeout" doc:"How long one call may take." example:"30s"`
 	OwnerID        string            `json:"ownerId,omitempty" doc:"Whose it is, with visibility user."`
 	Origin         core.Origin       `json:"origin" enum:"api,file" doc:"Where it is configured. One from the file cannot be changed here."`
@@ -117,7 +117,7 @@ type Preference struct {
 
 func visibleServer(s core.Server, enabled bool) VisibleServer {
 	return VisibleServer{ID: s.ID, Name: s.Name, Description: s.Description, Domain: s.Domain,
-		Transport: s.Transport, Prefix: s.Prefix, Tags: list(s.Tags), Visibility: s.Visibility,
+		Transport: s.Transport, Tags: list(s.Tags), Visibility: s.Visibility, Isolation: s.Isolation,
 		Status: s.Status, Enabled: enabled, Health: Health(s.Health), ToolCount: s.ToolCount}
 }
 
@@ -127,7 +127,7 @@ func ServerOf(s core.Server, enabled bool) Server {
 		Args: list(s.Args), Env: table(s.Env), Headers: table(s.Headers),
 		AllowedTools: list(s.AllowedTools), BlockedTools: list(s.BlockedTools),
 		RequiredRoles: list(s.RequiredRoles), AgentAllowlist: list(s.AgentAllowlist),
-		Isolation: s.Isolation, Timeout: duration(s.Timeout), OwnerID: s.OwnerID, Origin: s.Origin,
+		Prefix: s.Prefix, Timeout: duration(s.Timeout), OwnerID: s.OwnerID, Origin: s.Origin,
 		Era: s.Era, Version: s.Version, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt}
 }
 
