@@ -65,7 +65,7 @@ func (h *streamable) read(x *exchange, body io.Reader, last *event) (answer *jso
 		if len(ev.data) == 0 {
 			continue
 		}
-		msg, err := jsonrpc.DecodeMessage(ev.data)
+		msg, err := decode(ev.data)
 		if err != nil {
 			continue // what cannot be read is not our answer; others may follow
 		}

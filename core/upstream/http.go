@@ -192,7 +192,7 @@ func (h *streamable) answer(ctx context.Context, x *exchange, resp *http.Respons
 // rejection says what a response means that is no answer.
 func (h *streamable) rejection(resp *http.Response, contentType string) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	if msg, err := jsonrpc.DecodeMessage(body); err == nil {
+	if msg, err := decode(body); err == nil {
 		if r, ok := msg.(*jsonrpc.Response); ok && r.Error != nil && !h.unknownSession(resp.StatusCode, body) {
 			_, err := rawResponse(r)
 			return err
@@ -235,7 +235,7 @@ func (h *streamable) decode(x *exchange, body []byte) (json.RawMessage, error) {
 		}
 	}
 	for _, m := range messages {
-		msg, err := jsonrpc.DecodeMessage(m)
+		msg, err := decode(m)
 		if err != nil {
 			return nil, lost("sent an answer that is not JSON-RPC").because(err)
 		}

@@ -57,7 +57,7 @@ func (s *stdio) Read(context.Context) (jsonrpc.Message, error) {
 		case line[0] == '[' && json.Unmarshal(line, &s.queue) == nil:
 			continue
 		}
-		msg, err := jsonrpc.DecodeMessage(line)
+		msg, err := decode(line)
 		if err == nil {
 			s.readable()
 			return msg, nil
