@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolscout/toolscout/core"
@@ -76,6 +78,38 @@ func BenchmarkCall(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+		})
+	}
+}
+
+// BenchmarkProxied is the same tool of a real server called directly, and through
+// the whole gateway with audit and access.
+func BenchmarkProxied(b *testing.B) {
+	s := newStand(b, nil)
+	for name, url := range map[string]string{"direct": s.direct, "gateway": s.url + "/mcp"} {
+		b.Run(name, func(b *testing.B) {
+			client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
+			session, err := client.Connect(b.Context(), &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: as("ann")},
+				&mcp.ClientSessionOptions{ProtocolVersion: legacy})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = session.Close() }()
+			params := execute("echo", map[string]any{"text": "hello"})
+			if name == "direct" {
+				params = &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": "hello"}}
+			}
+			b.ReportAllocs()
+			var took []time.Duration
+			for b.Loop() {
+				start := time.Now()
+				if r, err := session.CallTool(b.Context(), params); err != nil || r.IsError {
+					b.Fatal(err, r)
+				}
+				took = append(took, time.Since(start))
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
 		})
 	}
 }

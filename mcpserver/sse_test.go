@@ -118,6 +118,9 @@ func TestSSE_identity_comes_with_each_message(t *testing.T) {
 	c.next()
 	s.send("POST", c.endpoint, "ann", call(3, "echo", `{}`), "X-Agent-Name", "second")
 	c.next()
+	if err := s.writer.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	rows, err := s.store.Usage(t.Context(), auditFilter(), core.Page{Limit: 10})
 	if err != nil {
 		t.Fatal(err)

@@ -39,7 +39,9 @@ type stand struct {
 	t       testing.TB
 	store   *postgres.Store
 	server  *mcpserver.Server
+	writer  *audit.Writer
 	url     string
+	direct  string    // the upstream server's own address
 	user    core.User // holds the tokens ann and ann2
 	token   core.Token
 	started chan struct{} // the tool wait has begun
@@ -49,17 +51,17 @@ type stand struct {
 func newStand(t testing.TB, edit func(*mcpserver.Config)) *stand {
 	t.Helper()
 	s := &stand{t: t, store: pgtest.New(t), started: make(chan struct{}, 8), ended: make(chan struct{}, 8)}
-	upstreamURL := s.upstream() // it must outlive the pool
+	s.direct = s.upstream() // it must outlive the pool
 	open := egress.New(egress.Config{AllowPrivate: true})
 	pool := upstream.New(upstream.Config{Version: "test", Trusted: open, Guarded: open})
-	writer := audit.NewWriter(audit.Config{Append: s.store.AppendAudit, Sync: true})
+	s.writer = audit.NewWriter(audit.Config{Append: s.store.AppendAudit})
 	runner := hooks.NewRunner(hooks.Config{})
 	registry := access.New(access.Config{Store: s.store})
 	engine := search.New(search.Config{Store: s.store, Embedder: func() (embeddings.Embedder, core.Model, error) {
 		return nil, core.Model{}, core.Errorf(core.Unavailable, "there is no model here")
 	}})
 	config := mcpserver.Config{Version: "1.0.0", Gateway: gateway.New(gateway.Config{Store: s.store, Access: registry,
-		Search: engine, Pool: pool, Audit: writer, Runner: runner})}
+		Search: engine, Pool: pool, Audit: s.writer, Runner: runner})}
 	if edit != nil {
 		edit(&config)
 	}
@@ -79,12 +81,12 @@ func newStand(t testing.TB, edit func(*mcpserver.Config)) *stand {
 		ts.Close()
 		_ = pool.Close()
 		_ = runner.Close(context.Background())
-		_ = writer.Close(context.Background())
+		_ = s.writer.Close(context.Background())
 	})
 	s.user, s.token = s.addUser("ann")
 	s.addUser("ben")
 	s.addToken(s.user.ID, "ann2")
-	s.register(pool, upstreamURL)
+	s.register(pool)
 	return s
 }
 
@@ -142,10 +144,10 @@ func (s *stand) upstream() string {
 }
 
 // register registers the upstream server and lists it.
-func (s *stand) register(pool *upstream.Pool, url string) {
+func (s *stand) register(pool *upstream.Pool) {
 	s.t.Helper()
 	server, err := s.store.CreateServer(s.t.Context(), entry("server.create"), core.Server{TenantID: core.DefaultTenant,
-		Name: "upstream", Domain: "general", Transport: core.HTTP, URL: url, Visibility: core.Visible,
+		Name: "upstream", Domain: "general", Transport: core.HTTP, URL: s.direct, Visibility: core.Visible,
 		Isolation: core.Shared, Status: core.Active, Origin: core.FromAPI, Timeout: 20 * time.Second})
 	if err != nil {
 		s.t.Fatal(err)

@@ -33,6 +33,8 @@ type stream struct {
 
 func newStream(w http.ResponseWriter) *stream {
 	st := &stream{ResponseWriter: w}
+	st.mu.Lock()
+	defer st.mu.Unlock()
 	st.timer = time.AfterFunc(silence, st.keepAlive)
 	return st
 }
@@ -113,6 +115,7 @@ func (st *stream) event(message []byte) {
 func (st *stream) finish(message []byte) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	st.closed = true // no comment may follow
 	if !st.lazy {
 		st.writeEvent(message)
 		return
