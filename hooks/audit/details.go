@@ -137,7 +137,7 @@ func shape(v any, depth int) any {
 }
 
 // secret matches names whose values are never written down.
-var secret = regexp.MustCompile(`(?i)pass(word|wd|phrase)?$|secret|token|api[-_]?key|private[-_]?key|authorization|credential|cookie`)
+var secret = regexp.MustCompile(`(?i)\bpass$|passw(or)?d|passphrase|secret|token|api[-_]?key|private[-_]?key|authorization|credential|cookie`)
 
 // redact replaces what is named like a secret, and characters that a database
 // cannot store.
