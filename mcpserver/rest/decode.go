@@ -51,7 +51,7 @@ func checkContentType(r *http.Request) error {
 	if err == nil && (media == "application/json" || patch) {
 		return nil
 	}
-	return refuse(http.StatusUnsupportedMediaType, "the content type is %q", header).
+	return refuse(http.StatusUnsupportedMediaType, "the content type is %q", clip(header)).
 		withHint("send Content-Type: application/json")
 }
 
@@ -112,7 +112,7 @@ func parseNumber(n json.Number, path []string) (any, error) {
 		return n, nil
 	}
 	e := core.Errorf(core.InvalidParams, "the body holds a number that is out of range")
-	e.Faults = []core.Fault{{Pointer: pointer(path), Message: "the number is out of range"}}
+	e.Faults = []core.Fault{{Pointer: clip(pointer(path)), Message: "the number is out of range"}}
 	return nil, e
 }
 
@@ -126,8 +126,8 @@ func parseObject(dec *json.Decoder, path []string) (any, error) {
 		}
 		at := append(path, key)
 		if _, ok := object[key]; ok {
-			return nil, refuse(http.StatusBadRequest, "the key %q stands twice in one object", key).
-				at(pointer(at), "duplicate key")
+			return nil, refuse(http.StatusBadRequest, "the key %q stands twice in one object", clip(key)).
+				at(clip(pointer(at)), "duplicate key")
 		}
 		if object[key], err = parseValue(dec, at); err != nil {
 			return nil, err

@@ -125,8 +125,8 @@ func (c *compiled) decodeQuery(raw string, into any) error {
 	for name, given := range values {
 		kind, known := c.types[name]
 		if !known {
-			return refuse(http.StatusBadRequest, "there is no query parameter %q here", name).
-				at(pointer([]string{name}), "unknown query parameter")
+			return refuse(http.StatusBadRequest, "there is no query parameter %q here", clip(name)).
+				at(clip(pointer([]string{name})), "unknown query parameter")
 		}
 		if len(given) > 1 {
 			return refuse(http.StatusBadRequest, "the query parameter %q is given %d times", name, len(given)).
@@ -213,7 +213,13 @@ func convert(object map[string]any, into any) error {
 	return nil
 }
 
-// invalid turns a failed validation into a refusal that names every fault.
+// The bounds of what is said about an input.
+const (
+	maxFaults  = 20
+	maxMessage = 300
+)
+
+// invalid turns a failed validation into a refusal that points at the faults.
 // Unknown fields make an input malformed (400), everything else invalid (422).
 func invalid(what string, err error) error {
 	var failed *jsonschema.ValidationError
@@ -222,11 +228,19 @@ func invalid(what string, err error) error {
 	}
 	var unknown, wrong []core.Fault
 	collect(failed, message.NewPrinter(language.English), &unknown, &wrong)
-	if len(unknown) > 0 {
-		return &refusal{status: http.StatusBadRequest, reason: &core.Error{Kind: core.InvalidParams,
-			Message: what + " has unknown fields", Faults: sorted(append(unknown, wrong...))}}
+	e := core.Errorf(core.InvalidParams, "%s is not valid", what)
+	e.Faults = append(unknown, wrong...)
+	slices.SortStableFunc(e.Faults, func(a, b core.Fault) int { return strings.Compare(a.Pointer, b.Pointer) })
+	first, more := e.Faults[0], len(e.Faults)-1
+	e.Message += ": " + strings.TrimPrefix(first.Pointer+": "+first.Message, ": ")
+	if more > 0 {
+		e.Message += fmt.Sprintf(" (and %d more)", more)
 	}
-	return &core.Error{Kind: core.InvalidParams, Message: what + " is not valid", Faults: sorted(wrong)}
+	e.Faults = e.Faults[:min(len(e.Faults), maxFaults)]
+	if len(unknown) > 0 {
+		return &refusal{status: http.StatusBadRequest, reason: e}
+	}
+	return e
 }
 
 // collect gathers the leaves of a validation error.
@@ -237,7 +251,7 @@ func collect(e *jsonschema.ValidationError, p *message.Printer, unknown, wrong *
 	if len(e.Causes) > 0 {
 		return
 	}
-	at := func(name string) string { return pointer(append(slices.Clone(e.InstanceLocation), name)) }
+	at := func(name string) string { return clip(pointer(append(slices.Clone(e.InstanceLocation), name))) }
 	switch k := e.ErrorKind.(type) {
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
@@ -248,11 +262,22 @@ func collect(e *jsonschema.ValidationError, p *message.Printer, unknown, wrong *
 			*wrong = append(*wrong, core.Fault{Pointer: at(name), Message: "required"})
 		}
 	default:
-		*wrong = append(*wrong, core.Fault{Pointer: pointer(e.InstanceLocation), Message: e.ErrorKind.LocalizedString(p)})
+		*wrong = append(*wrong, core.Fault{Pointer: clip(pointer(e.InstanceLocation)), Message: said(k, p)})
 	}
 }
 
-func sorted(faults []core.Fault) []core.Fault {
-	slices.SortFunc(faults, func(a, b core.Fault) int { return strings.Compare(a.Pointer, b.Pointer) })
-	return faults
+// said is what is wrong with a value, in words.
+func said(k jsonschema.ErrorKind, p *message.Printer) string {
+	if pattern, ok := k.(*kind.Pattern); ok && pattern.Want == durationPattern {
+		return "want a duration such as 30s"
+	}
+	return clip(k.LocalizedString(p))
+}
+
+// clip bounds what is repeated of somebody's input.
+func clip(text string) string {
+	if len(text) <= maxMessage {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxMessage], "") + "…"
 }

@@ -185,6 +185,10 @@ func serverPatch(p Patch[ServerInput]) (admin.ServerPatch, error) {
 		Timeout: field(p, "timeout", timeout), Status: field(p, "status", cmp.Or(in.Status, core.Active))}, nil
 }
 
+// durationPattern is what the schemas ask of a duration; it must be spelled out
+// in the tags.
+const durationPattern = `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+
 // parseDuration reads a duration that its pattern has accepted; "" is 0.
 func parseDuration(at, text string) (time.Duration, error) {
 	if text == "" {
@@ -192,7 +196,7 @@ func parseDuration(at, text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		e := core.Errorf(core.InvalidParams, "%q is not a duration", text)
+		e := core.Errorf(core.InvalidParams, "%q is not a duration", clip(text))
 		e.Faults = []core.Fault{{Pointer: at, Message: "want a duration such as 30s"}}
 		return 0, e
 	}
