@@ -209,7 +209,12 @@ func (t *sessions) remove(s *session) {
 	}
 	delete(t.byID, s.id)
 	t.free(s.owner.userID)
-	t.ending.Go(func() { _ = s.sdk.Close() }) // what is left of a closed session interests nobody
+	t.ending.Go(func() {
+		if s.sse != nil {
+			s.sse.drain()
+		}
+		_ = s.sdk.Close() // what is left of a closed session interests nobody
+	})
 }
 
 // sweep ends the sessions that were idle for longer than timeout, until ctx ends.
@@ -247,11 +252,4 @@ func (t *sessions) closeAll() {
 	t.mu.Unlock()
 	t.ending.Wait()
 	t.running.Wait()
-}
-
-// count is how many sessions are open.
-func (t *sessions) count() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.byID)
 }

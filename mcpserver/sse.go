@@ -51,7 +51,7 @@ func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, request core.R
 	h.Set("Content-Type", eventStream)
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
-	c := &sseConn{id: rand.Text(), stream: st, incoming: make(chan jsonrpc.Message), done: make(chan struct{})}
+	c := &sseConn{id: rand.Text(), stream: st, incoming: make(chan jsonrpc.Message), quit: s.base.Done(), done: make(chan struct{})}
 	sdk, err := s.sdk.Connect(s.base, sseTransport{c}, nil)
 	if err != nil {
 		door.Problem(w, err)
@@ -100,17 +100,25 @@ func (s *Server) receiveSSE(w http.ResponseWriter, r *http.Request, request core
 		reject(w, http.StatusBadRequest, x.message.id, invalidRequest("%v", err))
 		return
 	}
-	if call, ok := message.(*jsonrpc.Request); ok {
+	call, ok := message.(*jsonrpc.Request)
+	if ok {
 		t := &ticket{request: request, session: session.id}
 		call.Extra = &mcp.RequestExtra{TokenInfo: t.info(), Header: r.Header}
 	}
+	unanswered := 0
+	if ok && call.IsCall() {
+		unanswered = 1
+	}
+	session.sse.count(unanswered)
 	select {
 	case session.sse.incoming <- message:
 		w.WriteHeader(http.StatusAccepted)
+		return
 	case <-session.sse.done:
 		noSession(w)
 	case <-r.Context().Done():
 	}
+	session.sse.count(-unanswered)
 }
 
 // noSession is the one answer for a session that does not exist, has ended, or is
@@ -135,9 +143,44 @@ type sseConn struct {
 	id       string
 	stream   *stream
 	incoming chan jsonrpc.Message
+	quit     <-chan struct{} // closed when nothing is waited for any more
 
 	once sync.Once
 	done chan struct{}
+
+	mu         sync.Mutex
+	unanswered int
+	answered   chan struct{} // closed when unanswered becomes 0, nil while it is
+}
+
+// count adds to the calls that have no answer yet.
+func (c *sseConn) count(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unanswered += n
+	switch {
+	case c.unanswered > 0 && c.answered == nil:
+		c.answered = make(chan struct{})
+	case c.unanswered == 0 && c.answered != nil:
+		close(c.answered)
+		c.answered = nil
+	}
+}
+
+// drain waits until every call has its answer, or nobody is left to read it. The
+// SDK drops the answers of calls that its session does not outlive.
+func (c *sseConn) drain() {
+	c.mu.Lock()
+	answered := c.answered
+	c.mu.Unlock()
+	if answered == nil {
+		return
+	}
+	select {
+	case <-answered:
+	case <-c.done:
+	case <-c.quit:
+	}
 }
 
 // SessionID serves mcp.Connection.
@@ -167,6 +210,9 @@ func (c *sseConn) Write(_ context.Context, m jsonrpc.Message) error {
 	default:
 	}
 	c.stream.event(data)
+	if _, ok := m.(*jsonrpc.Response); ok {
+		c.count(-1)
+	}
 	return nil
 }
 

@@ -77,7 +77,6 @@ type bridge struct {
 	version string // that it speaks
 	opening []byte // the client's initialize
 	started bool   // the client has sent notifications/initialized
-	stream  context.CancelFunc
 	streams sync.WaitGroup
 	pending map[string]context.CancelFunc // requests under way by id
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/toolscout/toolscout/mcpserver/door"
 )
 
-// slow is a gateway whose calls take a minute, or panic.
+// slow is a gateway whose calls take most of a minute, or panic.
 type slow struct {
 	trivial
 	panics bool
@@ -27,7 +27,7 @@ func (g slow) Call(context.Context, core.Request, gateway.Call) (json.RawMessage
 	if g.panics {
 		panic("secret detail")
 	}
-	time.Sleep(time.Minute)
+	time.Sleep(50 * time.Second)
 	return g.result, nil
 }
 
