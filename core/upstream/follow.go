@@ -126,7 +126,9 @@ func (h *streamable) listen(open func(context.Context) (*http.Response, error)) 
 		default:
 			resp.Body.Close()
 			if everOpen && resp.StatusCode == http.StatusNotFound && h.sessionID != "" {
-				h.forgotten(lost("no longer knows our session"))
+				f := lost("no longer knows our session")
+				f.healthy = true // it was restarted, and is there
+				h.forgotten(f)
 			}
 			if resp.StatusCode < 500 {
 				return

@@ -113,13 +113,14 @@ func (r *reply) explain(t core.Transport) *fault {
 	case r.contentType == "text/html":
 		f.text = "answered HTML, not MCP: is the URL right?"
 		f.evict = true
-	case r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed:
-		f.text += otherTransport(t)
-		f.evict = r.status == http.StatusNotFound
+	case r.status == http.StatusNotFound:
+		f.text += ": is the URL right?"
+		f.evict = true
 	case r.status >= 200 && r.status < 300:
 		f.text = "answered " + quoteType(r.contentType) + ", not MCP: is the URL right?"
 		f.refused, f.evict = false, true
 	}
+	f.text += r.otherTransport(t)
 	return f
 }
 
@@ -130,11 +131,16 @@ func quoteType(contentType string) string {
 	return contentType
 }
 
-func otherTransport(t core.Transport) string {
-	if t == core.SSE {
-		return `: is the URL right? If the server speaks Streamable HTTP, its transport is "http"`
+// otherTransport guesses that the server speaks another transport than t, by the
+// ways in which servers of each refuse the other's first request.
+func (r *reply) otherTransport(t core.Transport) string {
+	switch {
+	case t == core.SSE && (r.status == http.StatusBadRequest || r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed || r.status == http.StatusNotAcceptable):
+		return `; if the server speaks Streamable HTTP, its transport is "http"`
+	case t == core.HTTP && (r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed):
+		return `; if the server speaks the older SSE transport, its transport is "sse"`
 	}
-	return `: is the URL right? If the server speaks the older SSE transport, its transport is "sse"`
+	return ""
 }
 
 // plain says what an error of the network means, without the URL that Go's own

@@ -170,8 +170,14 @@ func (p *Pool) ended(sl *slot, s *session) {
 		return
 	}
 	p.retire(sl, s)
+	if p.ctx.Err() != nil {
+		return // Close ends it, which says nothing about the server
+	}
 	srv := p.server(s.target.id)
 	f := asFault(stageCall, s.wire.why())
+	if f.healthy {
+		return
+	}
 	sl.deaths++
 	if time.Since(s.made) > earlyEnd {
 		sl.deaths = 0
