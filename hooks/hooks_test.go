@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -304,9 +305,9 @@ func TestHangingHookIsNotStartedForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := hooks.NewRunner(hooks.Config{})
 		release := make(chan struct{})
-		started := 0
+		var started atomic.Int32
 		bad := hooks.Entry{Name: "bad", OnError: hooks.Ignore, Timeout: time.Second,
-			Hook: hook{before: func(context.Context, *hooks.Call) error { started++; <-release; return nil }}}
+			Hook: hook{before: func(context.Context, *hooks.Call) error { started.Add(1); <-release; return nil }}}
 		var d diary
 		once := func() *hooks.Call {
 			c := newCall()
@@ -318,8 +319,8 @@ func TestHangingHookIsNotStartedForEver(t *testing.T) {
 		for range 70 {
 			once()
 		}
-		if started != 64 {
-			t.Errorf("started %d times, want 64", started)
+		if n := started.Load(); n != 64 {
+			t.Errorf("started %d times, want 64", n)
 		}
 		if c := once(); len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "hangs") {
 			t.Errorf("warnings: %q", c.Warnings)

@@ -38,7 +38,7 @@ func (g *Gateway) execute(ctx context.Context, t task) (json.RawMessage, error) 
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(r.server.Timeout, g.config.Timeout))
 	defer cancel()
 	var answer json.RawMessage
-	err = g.chain(ctx, inner, func(ctx context.Context, inner *hooks.Call) error {
+	err = g.through(ctx, inner, func(ctx context.Context, inner *hooks.Call) error {
 		err := g.forward(ctx, t, inner)
 		answer = inner.Result
 		return err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/gateway"
+	"github.com/toolscout/toolscout/core/postgres"
 	"github.com/toolscout/toolscout/hooks"
 )
 
@@ -345,6 +346,74 @@ func TestPanicLeavesARow(t *testing.T) {
 	}
 	if got := w.trace(req); !strings.Contains(got, "discover_tools failed internal") {
 		t.Error(got)
+	}
+}
+
+func TestHotExecuteNeedsNoDatabase(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann := w.person("ann")
+	_, ids := w.server(core.Server{Name: "up"})
+	args := asked(ids["echo"], `{"text":"x"}`)
+	if _, err := w.call(ann, gateway.ExecuteTool, args); err != nil {
+		t.Fatal(err)
+	}
+	w.own.Close()
+	if _, err := w.call(ann, gateway.ExecuteTool, args); err != nil {
+		t.Errorf("a call that was made before wants the database: %v", err)
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	people := []person{w.person("ann"), w.person("bob")}
+	s, ids := w.server(core.Server{Name: "up"})
+	bobs, private := w.server(core.Server{Name: "bobs", Prefix: "b_", Visibility: core.Owned, OwnerID: people[1].ID})
+	const clients, calls = 32, 10
+	var all sync.WaitGroup
+	for i := range clients {
+		all.Go(func() {
+			p := people[i%2]
+			for j := range calls {
+				want := fmt.Sprintf(`{\"text\":\"%d/%d\"}`, i, j)
+				raw, err := w.call(p, gateway.ExecuteTool, asked(ids["echo"], fmt.Sprintf(`{"text":"%d/%d"}`, i, j)))
+				if err != nil || !strings.Contains(string(raw), want) {
+					t.Errorf("got %s, %v, want %s", raw, err, want)
+				}
+				_, err = w.call(p, gateway.ExecuteTool, asked(private["echo"], `{"text":"x"}`))
+				if (err == nil) != (i%2 == 1) {
+					t.Errorf("%s at bob's own server: %v", p.Name, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if err := w.audit.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		filter postgres.AuditFilter
+		want   int
+	}{
+		{postgres.AuditFilter{ServerID: s.ID, Action: gateway.ExecuteTool, Outcome: core.OutcomeOK}, clients * calls},
+		{postgres.AuditFilter{ServerID: bobs.ID, Action: gateway.ExecuteTool, Outcome: core.OutcomeOK}, clients * calls / 2},
+		{postgres.AuditFilter{ServerID: bobs.ID, Action: gateway.ExecuteTool, Outcome: core.OutcomeDenied}, clients * calls / 2},
+	} {
+		n := 0
+		for page := (core.Page{Limit: core.MaxLimit}); ; {
+			list, err := w.store.Audit(t.Context(), tc.filter, page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += len(list.Items)
+			if page.Cursor = list.NextCursor; page.Cursor == "" {
+				break
+			}
+		}
+		if n != tc.want {
+			t.Errorf("%+v: %d rows, want %d", tc.filter, n, tc.want)
+		}
 	}
 }
 

@@ -33,8 +33,10 @@ import (
 
 // world is a gateway on a real database with a real upstream.
 type world struct {
-	t       testing.TB
-	store   *postgres.Store
+	t     testing.TB
+	store *postgres.Store
+	// own is the gateway's store: the same database, apart from the audit's.
+	own     *postgres.Store
 	gateway *gateway.Gateway
 	audit   *audit.Writer
 	// hooks are the configured entries; set before the first call.
@@ -48,15 +50,16 @@ var by = core.AuditEntry{Level: core.LevelConfig, Action: "test"}
 
 func newWorld(t testing.TB, change ...func(*gateway.Config)) *world {
 	t.Helper()
-	w := &world{t: t, store: pgtest.New(t)}
+	url := pgtest.URL(t)
+	w := &world{t: t, store: openStore(t, url), own: openStore(t, url)}
 	open := egress.New(egress.Config{AllowPrivate: true})
 	pool := upstream.New(upstream.Config{Version: "test", Trusted: open, Guarded: open, Getenv: func(string) (string, bool) { return "", false }})
 	w.audit = audit.NewWriter(audit.Config{Append: w.store.AppendAudit})
 	runner := hooks.NewRunner(hooks.Config{})
 	cfg := gateway.Config{
-		Store: w.store, Pool: pool, Audit: w.audit, Runner: runner,
-		Access: access.New(access.Config{Store: w.store}),
-		Search: search.New(search.Config{Store: w.store, Embedder: func() (embeddings.Embedder, core.Model, error) {
+		Store: w.own, Pool: pool, Audit: w.audit, Runner: runner,
+		Access: access.New(access.Config{Store: w.own}),
+		Search: search.New(search.Config{Store: w.own, Embedder: func() (embeddings.Embedder, core.Model, error) {
 			return nil, core.Model{}, errors.New("none")
 		}}),
 		Hooks:   func(context.Context, *hooks.Call) ([]hooks.Entry, error) { return w.hooks, nil },
@@ -73,6 +76,16 @@ func newWorld(t testing.TB, change ...func(*gateway.Config)) *world {
 		}
 	})
 	return w
+}
+
+func openStore(t testing.TB, url string) *postgres.Store {
+	t.Helper()
+	store, err := postgres.Open(t.Context(), url, postgres.Options{MaxConns: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	return store
 }
 
 // person is a user with a token.

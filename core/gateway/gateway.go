@@ -11,6 +11,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -99,13 +100,9 @@ func (g *Gateway) Call(ctx context.Context, req core.Request, c Call) (json.RawM
 	if !known {
 		act = action{run: g.unknown}
 	}
-	call := &hooks.Call{RequestID: req.ID, Level: hooks.Meta, Via: c.Via, Action: c.Action, Principal: req.Principal,
-		Original: orEmpty(c.Args), Args: orEmpty(c.Args)}
-	if act.config {
-		call.Via = core.LevelConfig
-	}
+	call := g.outer(req, &c)
 	var how executed
-	err := g.chain(ctx, call, func(ctx context.Context, call *hooks.Call) error {
+	err := g.through(ctx, call, func(ctx context.Context, call *hooks.Call) error {
 		return g.serve(ctx, act, task{Call: c, request: req, outer: call, executed: &how})
 	})
 	if err != nil {
@@ -120,18 +117,35 @@ func (g *Gateway) Call(ctx context.Context, req core.Request, c Call) (json.RawM
 	return call.Result, nil
 }
 
-// chain sends a call through the hooks that apply to it.
-func (g *Gateway) chain(ctx context.Context, call *hooks.Call, next hooks.Next) error {
-	entries := g.always
-	if g.config.Hooks != nil {
-		configured, err := g.config.Hooks(ctx, call)
-		if err != nil {
-			// Even then the call leaves its row: audit runs, and then nothing else.
-			next = func(context.Context, *hooks.Call) error { return err }
-		}
-		entries = append(g.always[:len(g.always):len(g.always)], configured...)
+// outer is a call as the outer chain sees it.
+func (g *Gateway) outer(req core.Request, c *Call) *hooks.Call {
+	c.Via = cmp.Or(c.Via, core.LevelMeta)
+	if g.actions[c.Action].config {
+		c.Via = core.LevelConfig
 	}
-	return g.config.Runner.Run(ctx, hooks.Compile(entries, call), call, next)
+	return &hooks.Call{RequestID: req.ID, Level: hooks.Meta, Via: c.Via, Action: c.Action, Principal: req.Principal,
+		Original: orEmpty(c.Args), Args: orEmpty(c.Args)}
+}
+
+// Chain gives the hooks that a call goes through, outermost first: audit and
+// access control, then what is configured, whatever its priority.
+func (g *Gateway) Chain(ctx context.Context, call *hooks.Call) (hooks.Chain, error) {
+	chain := hooks.Compile(g.always, call)
+	if g.config.Hooks == nil {
+		return chain, nil
+	}
+	configured, err := g.config.Hooks(ctx, call)
+	return append(chain, hooks.Compile(configured, call)...), err
+}
+
+// through sends a call through its chain, with next inside.
+func (g *Gateway) through(ctx context.Context, call *hooks.Call, next hooks.Next) error {
+	chain, err := g.Chain(ctx, call)
+	if err != nil {
+		// Even then the call leaves its row, but goes no further.
+		next = func(context.Context, *hooks.Call) error { return err }
+	}
+	return g.config.Runner.Run(ctx, chain, call, next)
 }
 
 // task is one action under way.

@@ -84,16 +84,18 @@ func TestBatches(t *testing.T) {
 			record(t, w, fmt.Sprint(i))
 		}
 		time.Sleep(time.Second)
-		if len(db.audits) != 100 || db.batches != 1 || w.Waiting() != 0 {
-			t.Errorf("%d rows in %d batches, %d waiting", len(db.audits), db.batches, w.Waiting())
-		}
-		seen := map[string]bool{}
-		for i, e := range db.audits {
-			if e.Action != fmt.Sprint(i) || e.ID == "" || seen[e.ID] {
-				t.Fatalf("row %d is %+v", i, e)
+		db.set(func(db *table) {
+			if len(db.audits) != 100 || db.batches != 1 || w.Waiting() != 0 {
+				t.Errorf("%d rows in %d batches, %d waiting", len(db.audits), db.batches, w.Waiting())
 			}
-			seen[e.ID] = true
-		}
+			seen := map[string]bool{}
+			for i, e := range db.audits {
+				if e.Action != fmt.Sprint(i) || e.ID == "" || seen[e.ID] {
+					t.Errorf("row %d is %+v", i, e)
+				}
+				seen[e.ID] = true
+			}
+		})
 		if err := w.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -306,6 +308,7 @@ func TestShape(t *testing.T) {
 		{"long_name", `{"` + strings.Repeat("k", 100) + `":1}`, `{"` + strings.Repeat("k", 64) + `…":"number"}`},
 		{"not_json", `{"secret`, `"json(8)"`},
 		{"null_character", "{\"a\\u0000b\":\"x\"}", `{"a�b":"string(1)"}`},
+		{"too_long", `"` + strings.Repeat("x", 300000) + `"`, `"json(300002)"`},
 		{"nothing", ``, ``},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -17,10 +17,11 @@ const (
 	maxDepth   = 6
 	maxMembers = 50
 	maxKey     = 64
-	maxText    = 500      // bytes of one text
-	maxShape   = 4 << 10  // bytes of a shape
-	maxValues  = 16 << 10 // bytes of arguments as they are
-	maxNotes   = 20       // warnings, pointers, observations
+	maxText    = 500       // bytes of one text
+	maxShape   = 4 << 10   // bytes of a shape
+	maxValues  = 16 << 10  // bytes of arguments as they are
+	maxNotes   = 20        // warnings, pointers, observations
+	maxRead    = 256 << 10 // bytes of arguments that are looked at
 )
 
 // record is the details column of a row.
@@ -96,7 +97,7 @@ func encode(raw json.RawMessage, limit int, f func(any) any) json.RawMessage {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	var v any
-	if dec.Decode(&v) == nil {
+	if len(raw) <= maxRead && dec.Decode(&v) == nil {
 		if out, err := json.Marshal(f(v)); err == nil && len(out) <= limit {
 			return out
 		}

@@ -1,0 +1,15 @@
+package gateway
+
+import (
+	"context"
+
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/hooks"
+)
+
+// Refuse sends a call through the outer chain that failed before Call could be
+// asked: one whose arguments could not be read, say. So it leaves its row in the
+// audit as well. It returns err, or what the chain makes of it.
+func (g *Gateway) Refuse(ctx context.Context, req core.Request, c Call, err error) error {
+	return g.through(ctx, g.outer(req, &c), func(context.Context, *hooks.Call) error { return err })
+}
