@@ -132,17 +132,25 @@ func withoutIDs(t *testing.T, body []byte) string {
 	return strings.TrimSpace(out.String())
 }
 
-// TestBadInputIsAudited: an attempt to change something leaves a row even when it
-// is refused before anybody looked at it.
+// TestBadInputIsAudited: an attempt to run or change something leaves a row even
+// when it is refused before anybody looked at it.
 func TestBadInputIsAudited(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	a := r.do(t, r.admin, "POST", servers, `{"nmae":1}`)
-	r.flush(t)
-	var rows rest.List[rest.AuditEntry]
-	r.want(t, 200, &rows, r.admin, "GET", "/v1/admin/audit?requestId="+a.header.Get("X-Request-Id"), "")
-	if len(rows.Items) != 1 || rows.Items[0].Action != "server.create" || rows.Items[0].Outcome != core.OutcomeInvalid {
-		t.Errorf("got %+v", rows.Items)
+	for _, c := range []struct{ method, path, body, level, action string }{
+		{"POST", servers, `{"nmae":1}`, core.LevelConfig, "server.create"},
+		{"POST", "/v1/tools/x", `{"args":`, core.LevelHTTP, "execute_tool"},
+		{"POST", "/v1/tools/x", `{"args":[]}`, core.LevelHTTP, "execute_tool"},
+		{"GET", "/v1/tools?limit=0", ``, core.LevelHTTP, "list_tools"},
+		{"PUT", "/v1/servers/x/preference", `{"enabled":0}`, core.LevelConfig, "set_preference"},
+	} {
+		a := r.do(t, r.admin, c.method, c.path, c.body)
+		r.flush(t)
+		var rows rest.List[rest.AuditEntry]
+		r.want(t, 200, &rows, r.admin, "GET", "/v1/admin/audit?requestId="+a.header.Get("X-Request-Id"), "")
+		if len(rows.Items) != 1 || rows.Items[0].Action != c.action || rows.Items[0].Level != c.level || rows.Items[0].Outcome != core.OutcomeInvalid {
+			t.Errorf("%s %s: got %+v", c.method, c.path, rows.Items)
+		}
 	}
 }
 

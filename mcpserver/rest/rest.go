@@ -87,22 +87,25 @@ func (a *api) handler(rt *compiled) http.Handler {
 	})
 }
 
-// serve runs a route. Attempts of admins' work that fail before they reach
-// core/admin are recorded here; those that fail there are recorded there.
+// serve runs a route. What fails in core/gateway or core/admin is recorded there;
+// what fails before it gets so far is handed to them to be recorded.
 func (a *api) serve(rt *compiled, w http.ResponseWriter, r *http.Request) error {
 	req := door.Request(r.Context())
-	if rt.action == "" {
-		return rt.endpoint.serve(rt, w, r)
-	}
-	if !req.Principal.Admin() {
+	if rt.admin && !req.Principal.Admin() {
 		return a.admin.Refuse(r.Context(), req, rt.action, core.Errorf(core.Denied, "this needs the role admin"))
 	}
 	err := rt.endpoint.serve(rt, w, r)
 	var early undecodable
-	if errors.As(err, &early) && r.Method != http.MethodGet {
-		return a.admin.Refuse(r.Context(), req, rt.action, err)
+	if !errors.As(err, &early) {
+		return err
 	}
-	return err
+	if !rt.admin {
+		return a.gateway.Refuse(r.Context(), req, gateway.Call{Action: rt.action, Via: core.LevelHTTP}, err)
+	}
+	if r.Method == http.MethodGet {
+		return err
+	}
+	return a.admin.Refuse(r.Context(), req, rt.action, err)
 }
 
 func (a *api) notFound(w http.ResponseWriter, r *http.Request) {

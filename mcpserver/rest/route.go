@@ -21,9 +21,12 @@ type route struct {
 	tag          string
 	summary      string
 	about        string
-	// action, for the routes of admins, is what the audit calls it. Such a route
-	// is refused to everybody else before anything of the request is read.
-	action   string
+	// action is what the audit calls it: an action of the gateway or, with admin,
+	// of core/admin.
+	action string
+	// admin routes are refused to everybody else before anything of the request
+	// is read.
+	admin    bool
 	status   int          // of a success
 	problems []core.Kind  // beyond those that follow from the rest of the line
 	returns  reflect.Type // describes an answer that is passed on as raw bytes

@@ -1,6 +1,10 @@
 package rest
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/toolscout/toolscout/core/gateway"
+)
 
 // routes is the whole API. GET also answers HEAD.
 func (a *api) routes() []route {
@@ -10,18 +14,18 @@ func (a *api) routes() []route {
 // callerRoutes are open to everybody who has a token.
 func (a *api) callerRoutes() []route {
 	return []route{
-		{method: "GET", path: "/v1/servers", id: "listServers", tag: "servers", status: 200, endpoint: handle(a.servers), returns: reflect.TypeFor[List[VisibleServer]](),
+		{method: "GET", path: "/v1/servers", id: "listServers", action: gateway.ListServers, tag: "servers", status: 200, endpoint: handle(a.servers), returns: reflect.TypeFor[List[VisibleServer]](),
 			summary: "List the servers I may use", about: "Those that are switched off stay in the list, with enabled false. How they are reached is for admins alone."},
-		{method: "GET", path: "/v1/servers/{id}/tools", id: "listServerTools", tag: "servers", status: 200, endpoint: handle(a.serverTools), returns: reflect.TypeFor[FoundTools](),
+		{method: "GET", path: "/v1/servers/{id}/tools", id: "listServerTools", action: gateway.ServerTools, tag: "servers", status: 200, endpoint: handle(a.serverTools), returns: reflect.TypeFor[FoundTools](),
 			summary: "List the tools of a server"},
-		{method: "PUT", path: "/v1/servers/{id}/preference", id: "switchServer", tag: "servers", status: 200, endpoint: handle(a.setPreference), returns: reflect.TypeFor[VisibleServer](),
+		{method: "PUT", path: "/v1/servers/{id}/preference", id: "switchServer", action: gateway.SetPreference, tag: "servers", status: 200, endpoint: handle(a.setPreference), returns: reflect.TypeFor[VisibleServer](),
 			summary: "Switch a server on or off for myself", about: "It takes effect at the very next call."},
 
-		{method: "GET", path: "/v1/tools", id: "findTools", tag: "tools", status: 200, problems: finds, endpoint: handle(a.findTools), returns: reflect.TypeFor[FoundTools](),
+		{method: "GET", path: "/v1/tools", id: "findTools", action: gateway.ListTools, tag: "tools", status: 200, problems: finds, endpoint: handle(a.findTools), returns: reflect.TypeFor[FoundTools](),
 			summary: "Find tools, or list them", about: "With query the tools that fit best, the best first; without it all tools that are on, by name."},
-		{method: "GET", path: "/v1/tools/{idOrName}", id: "getTool", tag: "tools", status: 200, problems: conflicts, endpoint: handle(a.tool), returns: reflect.TypeFor[Tool](),
+		{method: "GET", path: "/v1/tools/{idOrName}", id: "getTool", action: gateway.GetToolSchema, tag: "tools", status: 200, problems: conflicts, endpoint: handle(a.tool), returns: reflect.TypeFor[Tool](),
 			summary: "Read a tool with its schema"},
-		{method: "POST", path: "/v1/tools/{idOrName}", id: "runTool", tag: "tools", status: 200, problems: runs, endpoint: handle(a.runTool), returns: reflect.TypeFor[CallToolResult](),
+		{method: "POST", path: "/v1/tools/{idOrName}", id: "runTool", action: gateway.ExecuteTool, tag: "tools", status: 200, problems: runs, endpoint: handle(a.runTool), returns: reflect.TypeFor[CallToolResult](),
 			summary: "Run a tool", about: "Answers 200 with the tool's own result, also when that says isError. What the gateway refuses is a problem document; arguments that do not fit are 422 with errors and inputSchema."},
 	}
 }
@@ -34,7 +38,7 @@ func (a *api) adminRoutes() []route {
 		index   = "admin: index"
 		audit   = "admin: audit"
 	)
-	return []route{
+	routes := []route{
 		{method: "GET", path: "/v1/admin/servers", id: "listRegisteredServers", action: "server.list", tag: servers, status: 200, endpoint: handle(a.adminServers),
 			summary: "List every server"},
 		{method: "POST", path: "/v1/admin/servers", id: "registerServer", action: "server.create", tag: servers, status: 201, problems: conflicts, endpoint: handle(a.createServer),
@@ -87,4 +91,8 @@ func (a *api) adminRoutes() []route {
 		{method: "GET", path: "/v1/admin/usage", id: "listUsage", action: "usage.list", tag: audit, status: 200, endpoint: handle(a.usage),
 			summary: "List the real calls of real tools, the latest first"},
 	}
+	for i := range routes {
+		routes[i].admin = true
+	}
+	return routes
 }
