@@ -1,6 +1,7 @@
 package upstream_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -151,6 +152,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Mcp-Session-Id", id)
 		answer(w, q.ID, `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"fake","version":"1"}}`)
 	case "tools/call":
+		r.Body = io.NopCloser(bytes.NewReader(q.Params))
 		f.call(f, w, r, q.ID)
 	default:
 		w.WriteHeader(http.StatusAccepted)
@@ -428,13 +430,13 @@ func TestHTTPIsolation(t *testing.T) {
 		t.Run(string(isolation), func(t *testing.T) {
 			t.Parallel()
 			p := newPool(t, upstream.Config{})
-			var mixed atomic.Int64
-			var owner sync.Map // session id -> who called on it first
+			var owner sync.Map // session id -> the parameters of its first call
 			f, s := newFake(t, nil)
 			f.call = func(_ *fake, w http.ResponseWriter, r *http.Request, id json.RawMessage) {
-				who, session := r.Header.Get("X-Caller"), r.Header.Get("Mcp-Session-Id")
-				if first, _ := owner.LoadOrStore(session, who); first != who {
-					mixed.Add(1)
+				params, _ := io.ReadAll(r.Body)
+				first, _ := owner.LoadOrStore(r.Header.Get("Mcp-Session-Id"), string(params))
+				if isolation != core.Shared && first != string(params) {
+					t.Errorf("%s rode on the session of %s", params, first)
 				}
 				answer(w, id, `{"content":[]}`)
 			}
@@ -443,7 +445,8 @@ func TestHTTPIsolation(t *testing.T) {
 			for i := range 80 {
 				callers.Go(func() {
 					c := upstream.Caller{UserID: fmt.Sprint("u", i%2), SessionID: fmt.Sprint("s", i%4)}
-					if _, err := p.Call(t.Context(), upstream.Call{Server: s, Caller: c, Tool: "x"}); err != nil {
+					who := json.RawMessage(`{"user":"` + c.UserID + `"}`)
+					if _, err := p.Call(t.Context(), upstream.Call{Server: s, Caller: c, Tool: "x", Args: who}); err != nil {
 						t.Error(err)
 					}
 				})

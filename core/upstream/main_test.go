@@ -48,7 +48,7 @@ type child struct {
 
 func newChild(flaws string) *child {
 	c := &child{flaws: map[string]bool{}}
-	for _, f := range strings.Split(flaws, ",") {
+	for f := range strings.SplitSeq(flaws, ",") {
 		c.flaws[f] = true
 	}
 	return c

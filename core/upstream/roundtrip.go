@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -41,9 +42,7 @@ func (rt *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, faultf(stageConnect, "names an endpoint on another host, which is not followed")
 	}
 	req = req.Clone(req.Context())
-	for k, v := range rt.headers {
-		req.Header[k] = v
-	}
+	maps.Copy(req.Header, rt.headers)
 	if host := rt.headers.Get("Host"); host != "" {
 		req.Host = host
 	}
