@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-chi/chi/v5"
+
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/mcpserver/rest"
 )
@@ -187,6 +189,23 @@ func TestLargeBody(t *testing.T) {
 	defer res.Body.Close()
 	if res.StatusCode != 413 {
 		t.Errorf("without a length: got %d", res.StatusCode)
+	}
+}
+
+// TestBehindAnotherRouter: the router in front leaves refusals to this one.
+func TestBehindAnotherRouter(t *testing.T) {
+	t.Parallel()
+	_, h := nobody(t)
+	front := chi.NewRouter()
+	front.Get("/healthz", func(http.ResponseWriter, *http.Request) {})
+	front.NotFound(h.ServeHTTP)
+	front.MethodNotAllowed(h.ServeHTTP)
+	for route, want := range map[string]string{"POST /healthz": "405 GET", "POST /docs": "405 GET, HEAD", "GET /nowhere": "404 ", "GET /docs": "200 ", "GET /healthz": "200 "} {
+		method, path, _ := strings.Cut(route, " ")
+		w := ask(t, front, method, path)
+		if got := fmt.Sprintf("%d %s", w.Code, w.Header().Get("Allow")); got != want {
+			t.Errorf("%s: got %q %s, want %q", route, got, w.Body, want)
+		}
 	}
 }
 

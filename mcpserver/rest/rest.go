@@ -61,7 +61,7 @@ func New(config Config) http.Handler {
 	mux := chi.NewRouter()
 	mux.Use(middleware.GetHead)
 	mux.NotFound(a.notFound)
-	mux.MethodNotAllowed(methodNotAllowed(mux))
+	mux.MethodNotAllowed(a.methodNotAllowed(mux))
 	mux.Get("/openapi.json", a.openapi)
 	mux.Get("/docs", docs())
 	mux.Group(func(r chi.Router) {
@@ -113,27 +113,31 @@ func (a *api) notFound(w http.ResponseWriter, r *http.Request) {
 		withHint("see /docs for what there is"))
 }
 
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
 // methodNotAllowed names the methods that a path does know, which chi's own
-// answer does and a custom one is not told.
-func methodNotAllowed(mux chi.Routes) http.HandlerFunc {
-	methods := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+// answer does and a custom one is not told. The router in front of this one, if
+// any, leaves that to us for its paths too.
+func (a *api) methodNotAllowed(mux chi.Routes) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		path := r.URL.Path
-		if r.URL.RawPath != "" {
-			path = r.URL.RawPath
-		}
+		path := cmp.Or(r.URL.RawPath, r.URL.Path)
+		front := chi.RouteContext(r.Context()).Routes
 		var allowed []string
 		for _, m := range methods {
-			asked := m
+			own := m
 			if m == http.MethodHead {
-				asked = http.MethodGet
+				own = http.MethodGet
 			}
-			if mux.Match(chi.NewRouteContext(), asked, path) {
+			if mux.Match(chi.NewRouteContext(), own, path) || front.Match(chi.NewRouteContext(), m, path) {
 				allowed = append(allowed, m)
 			}
 		}
+		if len(allowed) == 0 {
+			a.notFound(w, r)
+			return
+		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		door.Refuse(w, http.StatusMethodNotAllowed, r.Method+" is not possible here; "+strings.Join(allowed, ", ")+" are")
+		door.Refuse(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s is not possible here, but %s", r.Method, strings.Join(allowed, ", ")))
 	}
 }
 
