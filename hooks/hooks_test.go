@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -584,6 +585,37 @@ func TestBudget(t *testing.T) {
 			t.Errorf("got %s with warnings %q, want %s with three", got, c.Warnings, want)
 		}
 	})
+}
+
+func TestObserverWithoutBudgetBlocksNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var d diary
+		r := hooks.NewRunner(hooks.Config{Budget: time.Second})
+		defer func() { _ = r.Close(context.Background()) }()
+		slow := hooks.Entry{Name: "a", Mode: hooks.Observe, Hook: hook{before: failures["timeout"]}}
+		late := hooks.Entry{Name: "b", Mode: hooks.Observe, Hook: hook{}}
+		c := newCall()
+		if err := r.Run(t.Context(), hooks.Compile([]hooks.Entry{slow, late}, c), c, d.work); err != nil {
+			t.Fatal(err)
+		}
+		if len(c.Observations) != 2 || c.Observations[0].Would != "fail" || c.Observations[1].Would != "fail" || len(c.Warnings) != 0 {
+			t.Errorf("got %+v, warnings %q", c.Observations, c.Warnings)
+		}
+	})
+}
+
+func TestHookThatEndsItsGoroutine(t *testing.T) {
+	t.Parallel()
+	var d diary
+	quit := hooks.Entry{Name: "quit", OnError: hooks.Ignore, Hook: hook{before: func(context.Context, *hooks.Call) error {
+		runtime.Goexit()
+		return nil
+	}}}
+	c := newCall()
+	if err := run(t, []hooks.Entry{quit}, c, d.work); err != nil || len(c.Warnings) != 1 {
+		t.Errorf("got %v, warnings %q", err, c.Warnings)
+	}
 }
 
 func TestPanicInTheWork(t *testing.T) {

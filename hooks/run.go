@@ -37,7 +37,6 @@ type passage struct {
 	budget  time.Duration
 	entered []entered
 	jobs    []job
-	worked  bool
 }
 
 // entered is a hook whose After is due.
@@ -79,6 +78,10 @@ func (p *passage) enter(ctx context.Context, e *Entry) bool {
 		return true
 	}
 	if err := p.admit(e); err != nil {
+		if e.Mode == Observe {
+			p.observe(e, before, nil, err)
+			return true
+		}
 		return p.failed(e, before, err)
 	}
 	p.entered = append(p.entered, entered{Entry: e})
@@ -109,7 +112,6 @@ func (p *passage) enter(ctx context.Context, e *Entry) bool {
 
 // work does what the chain is around. A panic in it is an error like any other.
 func (p *passage) work(ctx context.Context, next Next) {
-	p.worked = true
 	start := time.Now()
 	err := protect(func() error { return next(ctx, p.call) })
 	p.call.Duration = time.Since(start)
@@ -185,7 +187,8 @@ func (p *passage) block(err *core.Error) {
 	p.call.Err, p.call.Result = err, nil
 }
 
-// observe records what a hook in observe mode would have done.
+// observe records what a hook in observe mode would have done. After an error the
+// copy is not looked at.
 func (p *passage) observe(e *Entry, ph phase, work *Call, err error) {
 	note := Observation{Hook: e.Name, Event: event(p.call.Level, ph)}
 	switch {
