@@ -1,19 +1,13 @@
 package hooks_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,6 +16,7 @@ import (
 )
 
 // hook is a hook of two functions, either of which may be nil.
+
 type hook struct {
 	before, after func(context.Context, *hooks.Call) error
 }
@@ -41,6 +36,7 @@ func (h hook) After(ctx context.Context, c *hooks.Call) error {
 }
 
 // diary writes down what happened, in order.
+
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -59,6 +55,7 @@ func (d *diary) String() string {
 }
 
 // named is a hook that notes its halves and returns these errors.
+
 func (d *diary) named(name string, before, after error) hooks.Entry {
 	return hooks.Entry{Name: name, Hook: hook{
 		before: func(context.Context, *hooks.Call) error { d.note("+%s", name); return before },
@@ -203,139 +200,6 @@ func TestAfterRejects(t *testing.T) {
 }
 
 // failures are the ways in which a hook's half fails.
-var failures = map[string]func(context.Context, *hooks.Call) error{
-	"error":   func(context.Context, *hooks.Call) error { return errors.New("out of paper") },
-	"panic":   func(context.Context, *hooks.Call) error { panic("oops") },
-	"timeout": func(ctx context.Context, _ *hooks.Call) error { <-ctx.Done(); return ctx.Err() },
-	"hangs":   func(_ context.Context, c *hooks.Call) error { <-c.Value("release").(chan struct{}); return nil },
-}
-
-func TestFailure(t *testing.T) {
-	t.Parallel()
-	for name, fail := range failures {
-		for _, policy := range []hooks.OnError{hooks.Fail, hooks.Ignore, hooks.Disable} {
-			for _, half := range []string{"before", "after"} {
-				t.Run(fmt.Sprintf("%s_%s_%s", name, half, policy), func(t *testing.T) {
-					t.Parallel()
-					synctest.Test(t, func(t *testing.T) { testFailure(t, fail, policy, half) })
-				})
-			}
-		}
-	}
-}
-
-func testFailure(t *testing.T, fail func(context.Context, *hooks.Call) error, policy hooks.OnError, half string) {
-	var log bytes.Buffer
-	disabled := 0
-	r := hooks.NewRunner(hooks.Config{Logger: slog.New(slog.NewTextHandler(&log, nil)),
-		OnDisable: func(*hooks.Entry, error) { disabled++ }})
-	release := make(chan struct{})
-	defer func() {
-		close(release)
-		synctest.Wait()
-		if err := r.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}()
-	// It edits first and fails then: nothing of the edit may be seen.
-	edits := func(ctx context.Context, c *hooks.Call) error {
-		c.Args, c.Result, c.Err = json.RawMessage(`{"evil":1}`), json.RawMessage(`{"evil":1}`), nil
-		c.Warn("evil")
-		c.SetValue("evil", true)
-		return fail(ctx, c)
-	}
-	bad := hooks.Entry{Name: "bad", Priority: 1, OnError: policy, Timeout: time.Second, Hook: hook{before: edits}}
-	if half == "after" {
-		bad.Hook = hook{after: edits}
-	}
-	var d diary
-	c := newCall()
-	c.SetValue("release", release)
-	entries := []hooks.Entry{d.named("audit", nil, nil), bad}
-	start := time.Now()
-	err := r.Run(t.Context(), hooks.Compile(entries, c), c, d.work)
-	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("the call waited %v", took)
-	}
-	if bytes.Contains(c.Args, []byte("evil")) || bytes.Contains(c.Result, []byte("evil")) || c.Value("evil") != nil {
-		t.Errorf("a failed hook left its mark: %s %s", c.Args, c.Result)
-	}
-	if !strings.Contains(log.String(), "hook failed") {
-		t.Error("nothing in the log")
-	}
-	if policy == hooks.Fail {
-		if err == nil || c.Result != nil || len(c.Warnings) != 0 {
-			t.Errorf("got %v, result %s, warnings %q; want an error", err, c.Result, c.Warnings)
-		}
-		return
-	}
-	if err != nil || string(c.Result) != `{"done":true}` {
-		t.Errorf("got %v, %s; want the result", err, c.Result)
-	}
-	if len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], `"bad"`) || strings.Contains(c.Warnings[0], "paper") {
-		t.Errorf("warnings: %q", c.Warnings)
-	}
-	if want := policy == hooks.Disable; r.Disabled(&bad) != want || (disabled == 1) != want {
-		t.Errorf("disabled %v (told %d times), want %v", r.Disabled(&bad), disabled, want)
-	}
-	bad.Version++
-	if r.Disabled(&bad) {
-		t.Error("a new version is still disabled")
-	}
-}
-
-func TestDisabledHookIsNotEntered(t *testing.T) {
-	t.Parallel()
-	var d diary
-	r := newRunner(t, hooks.Config{})
-	bad := d.named("bad", errors.New("broken"), nil)
-	bad.OnError = hooks.Disable
-	for range 3 {
-		c := newCall()
-		if err := r.Run(t.Context(), hooks.Compile([]hooks.Entry{bad}, c), c, d.work); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, want := d.String(), "+bad work -bad work work"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-func TestHangingHookIsNotStartedForEver(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := hooks.NewRunner(hooks.Config{})
-		release := make(chan struct{})
-		var started atomic.Int32
-		bad := hooks.Entry{Name: "bad", OnError: hooks.Ignore, Timeout: time.Second,
-			Hook: hook{before: func(context.Context, *hooks.Call) error { started.Add(1); <-release; return nil }}}
-		var d diary
-		once := func() *hooks.Call {
-			c := newCall()
-			if err := r.Run(t.Context(), hooks.Compile([]hooks.Entry{bad}, c), c, d.work); err != nil {
-				t.Fatal(err)
-			}
-			return c
-		}
-		for range 70 {
-			once()
-		}
-		if n := started.Load(); n != 64 {
-			t.Errorf("started %d times, want 64", n)
-		}
-		if c := once(); len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "hangs") {
-			t.Errorf("warnings: %q", c.Warnings)
-		}
-		close(release)
-		synctest.Wait()
-		if c := once(); len(c.Warnings) != 0 {
-			t.Errorf("still counted as hanging: %q", c.Warnings)
-		}
-		if err := r.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-}
 
 func TestEditsCount(t *testing.T) {
 	t.Parallel()
@@ -395,235 +259,5 @@ func TestAnswerInPlaceOfTheTool(t *testing.T) {
 	}
 	if got, want := d.String()+" "+string(c.Result), `+audit -cache -audit {"cached":true}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-func TestObserve(t *testing.T) {
-	t.Parallel()
-	var d diary
-	observe := func(name string, h hook) hooks.Entry {
-		return hooks.Entry{Name: name, Mode: hooks.Observe, Hook: h}
-	}
-	entries := []hooks.Entry{
-		observe("a", hook{before: func(_ context.Context, c *hooks.Call) error {
-			c.SetValue("mine", 7)
-			c.Args = nil
-			return nil
-		}, after: func(_ context.Context, c *hooks.Call) error { d.note("kept %v", c.Value("mine")); return nil }}),
-		observe("b", hook{before: func(context.Context, *hooks.Call) error { return hooks.Reject(core.Denied, "no") }}),
-		observe("c", hook{after: func(_ context.Context, c *hooks.Call) error { c.Result = nil; return nil }}),
-		observe("d", hook{before: func(_ context.Context, c *hooks.Call) error { c.Result = json.RawMessage(`{}`); return nil }}),
-		observe("e", hook{before: func(context.Context, *hooks.Call) error { panic("oops") }}),
-		observe("f", hook{}),
-	}
-	c := newCall()
-	if err := run(t, entries, c, d.work); err != nil {
-		t.Fatal(err)
-	}
-	want := []hooks.Observation{
-		{Hook: "a", Event: hooks.ToolBefore, Would: "edit"},
-		{Hook: "b", Event: hooks.ToolBefore, Would: "reject", Message: "no"},
-		{Hook: "d", Event: hooks.ToolBefore, Would: "answer"},
-		{Hook: "e", Event: hooks.ToolBefore, Would: "fail", Message: `hook "e" failed`},
-		{Hook: "c", Event: hooks.ToolAfter, Would: "edit"},
-	}
-	if diff := cmp.Diff(c.Observations, want); diff != "" {
-		t.Error(diff)
-	}
-	if got := d.String() + " " + string(c.Args) + string(c.Result); got != `work kept 7 {"a":1}{"done":true}` {
-		t.Errorf("got %s", got)
-	}
-}
-
-func TestBackground(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var d diary
-		r := hooks.NewRunner(hooks.Config{})
-		slow := hooks.Entry{Name: "slow", Mode: hooks.Background, Timeout: time.Minute, Hook: hook{
-			before: func(_ context.Context, c *hooks.Call) error {
-				c.SetValue("v", string(c.Args))
-				time.Sleep(time.Second)
-				return nil
-			},
-			after: func(_ context.Context, c *hooks.Call) error {
-				d.note("after %v %s", c.Value("v"), c.Result)
-				c.Result = nil
-				return nil
-			},
-		}}
-		c := newCall()
-		start := time.Now()
-		if err := r.Run(t.Context(), hooks.Compile([]hooks.Entry{slow}, c), c, d.work); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(start); took != 0 {
-			t.Errorf("the answer waited %v", took)
-		}
-		if err := r.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-		if got, want := d.String(), `work after {"a":1} {"done":true}`; got != want || string(c.Result) != `{"done":true}` {
-			t.Errorf("got %s, result %s", got, c.Result)
-		}
-	})
-}
-
-func TestBackgroundQueueIsBounded(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var d diary
-		r := hooks.NewRunner(hooks.Config{Queue: 1, Workers: 1})
-		release := make(chan struct{})
-		slow := hooks.Entry{Name: "slow", Mode: hooks.Background, Timeout: time.Second, Events: []hooks.Event{hooks.ToolAfter},
-			Hook: hook{after: func(ctx context.Context, c *hooks.Call) error { <-release; return nil }}}
-		warned := 0
-		for range 20 {
-			c := newCall()
-			if err := r.Run(t.Context(), hooks.Compile([]hooks.Entry{slow}, c), c, d.work); err != nil {
-				t.Fatal(err)
-			}
-			warned += len(c.Warnings)
-		}
-		if warned == 0 {
-			t.Error("calls were dropped without a warning, or the queue is not bounded")
-		}
-		close(release)
-		if err := r.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-		c := newCall()
-		if err := r.Run(t.Context(), hooks.Compile([]hooks.Entry{slow}, c), c, d.work); err != nil || len(c.Warnings) != 1 {
-			t.Errorf("after Close: %v, warnings %q", err, c.Warnings)
-		}
-	})
-}
-
-func TestCloseGivesUpWithItsContext(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var d diary
-		r := hooks.NewRunner(hooks.Config{})
-		slow := hooks.Entry{Name: "slow", Mode: hooks.Background, Timeout: time.Hour,
-			Hook: hook{after: func(context.Context, *hooks.Call) error { time.Sleep(time.Minute); return nil }}}
-		c := newCall()
-		if err := r.Run(t.Context(), hooks.Compile([]hooks.Entry{slow}, c), c, d.work); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := r.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want the deadline", err)
-		}
-		if err := r.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-func TestCallerGone(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var d diary
-		r := hooks.NewRunner(hooks.Config{})
-		defer func() { _ = r.Close(context.Background()) }()
-		ctx, cancel := context.WithCancel(t.Context())
-		audit := hooks.Entry{Name: "audit", Hook: hook{after: func(ctx context.Context, c *hooks.Call) error {
-			_, bounded := ctx.Deadline()
-			d.note("alive %v bounded %v err %v", ctx.Err() == nil, bounded, c.Err != nil)
-			return nil
-		}}}
-		c := newCall()
-		err := r.Run(ctx, hooks.Compile([]hooks.Entry{audit}, c), c, func(ctx context.Context, _ *hooks.Call) error {
-			cancel()
-			return ctx.Err()
-		})
-		if !errors.Is(err, context.Canceled) || d.String() != "alive true bounded true err true" {
-			t.Errorf("got %v, %s", err, d.String())
-		}
-	})
-}
-
-func TestCallerGoneBeforeTheWork(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var d diary
-		r := hooks.NewRunner(hooks.Config{})
-		defer func() { _ = r.Close(context.Background()) }()
-		ctx, cancel := context.WithCancel(t.Context())
-		waits := hooks.Entry{Name: "waits", OnError: hooks.Ignore,
-			Hook: hook{before: func(ctx context.Context, _ *hooks.Call) error { cancel(); <-ctx.Done(); return ctx.Err() }}}
-		c := newCall()
-		err := r.Run(ctx, hooks.Compile([]hooks.Entry{waits}, c), c, d.work)
-		if !errors.Is(err, context.Canceled) || d.String() != "" {
-			t.Errorf("got %v, and then %q", err, d.String())
-		}
-	})
-}
-
-func TestBudget(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var d diary
-		r := hooks.NewRunner(hooks.Config{Budget: 3 * time.Second})
-		defer func() { _ = r.Close(context.Background()) }()
-		slow := func(name string) hooks.Entry {
-			return hooks.Entry{Name: name, Priority: 1, OnError: hooks.Ignore, Timeout: 2 * time.Second,
-				Hook: hook{before: func(ctx context.Context, _ *hooks.Call) error {
-					d.note("+%s", name)
-					<-ctx.Done()
-					return ctx.Err()
-				}}}
-		}
-		c := newCall()
-		start := time.Now()
-		err := r.Run(t.Context(), hooks.Compile([]hooks.Entry{d.named("audit", nil, nil), slow("a"), slow("b"), slow("c")}, c), c, d.work)
-		if took := time.Since(start); err != nil || took != 3*time.Second {
-			t.Errorf("got %v after %v, want 3s", err, took)
-		}
-		if got, want := d.String(), "+audit +a +b work -audit"; got != want || len(c.Warnings) != 3 {
-			t.Errorf("got %s with warnings %q, want %s with three", got, c.Warnings, want)
-		}
-	})
-}
-
-func TestObserverWithoutBudgetBlocksNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var d diary
-		r := hooks.NewRunner(hooks.Config{Budget: time.Second})
-		defer func() { _ = r.Close(context.Background()) }()
-		slow := hooks.Entry{Name: "a", Mode: hooks.Observe, Hook: hook{before: failures["timeout"]}}
-		late := hooks.Entry{Name: "b", Mode: hooks.Observe, Hook: hook{}}
-		c := newCall()
-		if err := r.Run(t.Context(), hooks.Compile([]hooks.Entry{slow, late}, c), c, d.work); err != nil {
-			t.Fatal(err)
-		}
-		if len(c.Observations) != 2 || c.Observations[0].Would != "fail" || c.Observations[1].Would != "fail" || len(c.Warnings) != 0 {
-			t.Errorf("got %+v, warnings %q", c.Observations, c.Warnings)
-		}
-	})
-}
-
-func TestHookThatEndsItsGoroutine(t *testing.T) {
-	t.Parallel()
-	var d diary
-	quit := hooks.Entry{Name: "quit", OnError: hooks.Ignore, Hook: hook{before: func(context.Context, *hooks.Call) error {
-		runtime.Goexit()
-		return nil
-	}}}
-	c := newCall()
-	if err := run(t, []hooks.Entry{quit}, c, d.work); err != nil || len(c.Warnings) != 1 {
-		t.Errorf("got %v, warnings %q", err, c.Warnings)
-	}
-}
-
-func TestPanicInTheWork(t *testing.T) {
-	t.Parallel()
-	var d diary
-	c := newCall()
-	err := run(t, []hooks.Entry{d.named("audit", nil, nil)}, c, func(context.Context, *hooks.Call) error { panic("secret") })
-	if public := core.Public(err); public.Kind != core.Internal || strings.Contains(public.Message, "secret") || d.String() != "+audit -audit" {
-		t.Errorf("got %v, %s", err, d.String())
 	}
 }
