@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -64,9 +65,7 @@ func handle[Q, B, A any](f func(ctx context.Context, c call[Q, B]) (A, error)) e
 		if err != nil {
 			return err
 		}
-		for name, values := range c.header {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), c.header)
 		writeAnswer(w, rt.status, answer)
 		return nil
 	}
