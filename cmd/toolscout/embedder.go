@@ -8,19 +8,14 @@ import (
 	"github.com/toolscout/toolscout/embeddings/builtin"
 )
 
-// queryCache is how many queries' vectors are kept of a model behind a service.
-const queryCache = 1000
-
-// newEmbedder makes the model that is configured. It does not reach out.
+// newEmbedder makes the model that is configured. It does not reach out. Whoever
+// asks it for queries puts a cache before it; the indexer wants to see the model
+// itself, which it has to ask for its dimensions.
 func newEmbedder(c config.Embeddings, out *egress.Guard) (embeddings.Embedder, error) {
 	if c.Provider == "builtin" {
 		return builtin.New()
 	}
-	e, err := embeddings.NewHTTP(embeddings.HTTPConfig{Provider: c.Provider, BaseURL: c.BaseURL, Model: c.Model, APIKey: c.APIKey, Client: out.Client(0)})
-	if err != nil {
-		return nil, err
-	}
-	return embeddings.Cached(e, queryCache), nil
+	return embeddings.NewHTTP(embeddings.HTTPConfig{Provider: c.Provider, BaseURL: c.BaseURL, Model: c.Model, APIKey: c.APIKey, Client: out.Client(0)})
 }
 
 // remake gives the models that were used before: the one in the binary always,

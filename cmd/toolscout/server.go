@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/toolscout/toolscout/cmd/toolscout/config"
@@ -86,13 +87,14 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 		return nil, err
 	}
 	s.mcp = mcpserver.New(mcpserver.Config{Gateway: gw, Version: versionString(), Logger: log})
-	s.handler = s.routes(d, rest.New(rest.Config{Gateway: gw, Admin: adm, Door: d, Version: versionString()}))
+	s.handler = s.routes(d, rest.New(rest.Config{Gateway: gw, Admin: adm, Door: d, Version: versionString(), Timeout: cfg.Gateway.CallTimeout}))
 	return s, nil
 }
 
 // routes is every door there is.
 func (s *server) routes(d *door.Door, api http.Handler) http.Handler {
 	r := chi.NewRouter()
+	r.Use(middleware.GetHead)
 	r.Get("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	r.Get("/readyz", func(w http.ResponseWriter, q *http.Request) {
 		ctx, cancel := context.WithTimeout(q.Context(), 2*time.Second)
