@@ -156,17 +156,22 @@ func cleanEnv() []string {
 type logBuffer struct {
 	url chan string
 
-	mu   sync.Mutex
-	text bytes.Buffer
+	mu        sync.Mutex
+	text      bytes.Buffer
+	listening bool // url has been told
 }
 
 func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text.Write(p)
+	if l.listening { // the rest costs the benchmarks time
+		return len(p), nil
+	}
 	for scan := bufio.NewScanner(bytes.NewReader(p)); scan.Scan(); {
 		var line struct{ Msg, Addr string }
 		if json.Unmarshal(scan.Bytes(), &line) == nil && line.Msg == "listening" {
+			l.listening = true
 			l.url <- "http://" + line.Addr
 		}
 	}

@@ -24,7 +24,7 @@ type Config struct {
 	// Queue is how many rows of each kind may be under way (4096).
 	Queue int
 	// Linger is how long the first row of a batch waits for company when nobody
-	// waits for it (5 ms).
+	// waits for it (50 ms).
 	Linger time.Duration
 	// Sync makes every answer wait until its row is written.
 	Sync bool
@@ -78,7 +78,7 @@ type row struct {
 // NewWriter starts a Writer. Close it.
 func NewWriter(c Config) *Writer {
 	c.Queue = cmp.Or(c.Queue, 4096)
-	c.Linger = cmp.Or(c.Linger, 5*time.Millisecond)
+	c.Linger = cmp.Or(c.Linger, 50*time.Millisecond)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
