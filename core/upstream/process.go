@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -44,7 +45,8 @@ type process struct {
 func startProcess(t *target) (*process, error) {
 	cmd := exec.Command(t.command, t.args...)
 	cmd.Env = append(inherited(os.Environ()), t.env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = dieWithUs()
+	cmd.SysProcAttr.Setpgid = true
 	p := &process{cmd: cmd, notes: &tail{}, turn: make(chan struct{}, 1), exited: make(chan struct{})}
 	// Pipes of our own: those of exec.Cmd are closed by Wait, which would lose
 	// what the child wrote just before its end.
@@ -68,17 +70,26 @@ func startProcess(t *target) (*process, error) {
 		return nil, faultf(stageStart, "no pipe for the child").because(err)
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = inR, outW, errW
-	if err := cmd.Start(); err != nil {
+	p.stdin, p.stdout = inW, outR
+	heard, started := make(chan struct{}), make(chan error)
+	p.tasks.start(func() {
+		// The kernel takes the thread that started the child for its parent (see
+		// dieWithUs), so this one lasts as long as the child.
+		runtime.LockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			p.reap(errR, heard)
+		}
+	})
+	if err := <-started; err != nil {
 		return nil, startFault(t, err)
 	}
 	theirs = []*os.File{inR, outW, errW}
-	p.stdin, p.stdout = inW, outR
-	heard := make(chan struct{})
 	p.tasks.start(func() {
 		defer close(heard)
 		p.notes.readFrom(errR)
 	})
-	p.tasks.start(func() { p.reap(errR, heard) })
 	return p, nil
 }
 
