@@ -25,6 +25,9 @@ func (s *server) applyFile(ctx context.Context, cfg config.Config) error {
 	}
 	for _, id := range changed {
 		s.pool.Drop(id)
+		if err := s.syncer.Withdraw(ctx, id); err != nil { // the next look does it too
+			s.log.Warn("blocked tools not withdrawn", "server_id", id, "error", err)
+		}
 		s.syncer.Enqueue(id)
 	}
 	return nil

@@ -126,6 +126,22 @@ func TestServerFromRegistrationToDeletion(t *testing.T) {
 	}
 }
 
+func TestBlockedToolIsGoneAtOnce(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t, admin.Policy{LoopbackOnly: true})
+	s, err := b.CreateServer(t.Context(), b.admin, core.Server{Name: "echo", Transport: core.HTTP, URL: newUpstream(t)}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocked := []string{"echo"}
+	if _, err := b.UpdateServer(t.Context(), b.admin, s.ID, admin.ServerPatch{BlockedTools: &blocked}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if tools, err := b.store.ServerTools(t.Context(), s.ID); err != nil || len(tools) > 0 {
+		t.Errorf("tools %v, error %v", tools, err)
+	}
+}
+
 func TestRegistrationSaysWhatFailed(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t, admin.Policy{LoopbackOnly: true})

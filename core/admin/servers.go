@@ -101,6 +101,9 @@ func (a *Admin) UpdateServer(ctx context.Context, req core.Request, id string, p
 		return core.Server{}, err
 	}
 	a.pool.Drop(s.ID)
+	if err := a.syncer.Withdraw(ctx, s.ID); err != nil { // the next look does it too
+		a.log.Warn("blocked tools not withdrawn", "server_id", s.ID, "error", err)
+	}
 	if s.Status == core.Inactive {
 		s.Health = core.Health{State: core.Stopped, Since: time.Now()}
 		if err := a.store.SetHealth(ctx, s.ID, s.Health); err != nil {

@@ -71,12 +71,15 @@ func offered(server *core.Server, origin string) bool {
 }
 
 // matches reports whether a name is in a list of names and patterns (path.Match).
+// A name is no path: a star stands for slashes too, or a tool could escape its
+// block by having one in its name.
 func matches(patterns []string, name string) bool {
+	flat := func(s string) string { return strings.ReplaceAll(s, "/", "\x00") } // which no name holds
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		if p == name {
 			return true
 		}
-		ok, err := path.Match(p, name)
+		ok, err := path.Match(flat(p), flat(name))
 		return ok && err == nil // patterns are checked when they are registered
 	})
 }

@@ -39,6 +39,14 @@ func TestManifestFilters(t *testing.T) {
 	}
 }
 
+func TestPatternsKnowNoFolders(t *testing.T) {
+	t.Parallel()
+	tools, _ := catalog.Manifest(&core.Server{BlockedTools: []string{"*drop*", "a/?"}}, definitions("admin/drop/table", "a/b", "b"))
+	if diff := cmp.Diff([]string{"b"}, names(tools)); diff != "" {
+		t.Errorf("tools (-want +got):\n%s", diff)
+	}
+}
+
 func TestManifestPrefixes(t *testing.T) {
 	t.Parallel()
 	tools, _ := catalog.Manifest(&core.Server{ID: "s", Prefix: "gh_", AllowedTools: []string{"search"}},

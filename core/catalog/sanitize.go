@@ -135,9 +135,9 @@ func (d *definition) exposed(origin string) string {
 func (d *definition) title() string {
 	title := d.text("title")
 	if title == "" {
-		var a struct{ Title json.RawMessage }
+		var a map[string]json.RawMessage
 		if json.Unmarshal(d.fields["annotations"], &a) == nil {
-			_ = json.Unmarshal(a.Title, &title) // a wrong type is told by annotations
+			_ = json.Unmarshal(a["title"], &title) // a wrong type is told by annotations
 		}
 	}
 	title, hidden := cleanText(title)

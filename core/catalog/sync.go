@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -27,6 +28,8 @@ const (
 	// A server that says at every look that its tools have changed, when they have
 	// not, is looked at after a pause that doubles from the first to the longest.
 	firstGap, longestGap = time.Second, time.Minute
+	// maxTries is how often a look begins anew because the server was edited meanwhile.
+	maxTries = 3
 )
 
 // SyncConfig is what a Syncer works with. Store and Pool are required.
@@ -162,24 +165,31 @@ func (s *Syncer) look(ctx context.Context, serverID string) (SyncResult, error) 
 		case <-ctx.Done():
 		}
 	}()
-	server, err := s.store.Server(ctx, core.DefaultTenant, serverID)
-	if err != nil {
-		return SyncResult{}, err
-	}
-	if server.Status != core.Active {
-		return SyncResult{}, core.Errorf(core.Conflict, "server %q is inactive", server.Name)
-	}
-	started := time.Now()
-	result, err := s.sync(ctx, &server)
-	log := s.log.With("upstream", server.Name, "server_id", server.ID)
-	if err != nil {
+	for try := 1; ; try++ {
+		server, err := s.store.Server(ctx, core.DefaultTenant, serverID)
+		if err != nil {
+			return SyncResult{}, err
+		}
+		if server.Status != core.Active {
+			return SyncResult{}, core.Errorf(core.Conflict, "server %q is inactive", server.Name)
+		}
+		started := time.Now()
+		result, err := s.sync(ctx, &server)
+		log := s.log.With("upstream", server.Name, "server_id", server.ID)
+		switch {
+		case err == nil:
+			s.report(log, server.ID, result, time.Since(started))
+			return result, nil
+		case errors.Is(err, core.Conflict) && try < maxTries:
+			continue // edited while it was listed: what was made of the list may be wrong
+		case errors.Is(err, core.Conflict):
+			err = core.Errorf(core.Unavailable, "server %q could not be listed: it is edited all the time", server.Name).Because(err)
+		}
 		if ctx.Err() == nil {
 			log.Warn("server not listed", "error", err)
 		}
 		return SyncResult{}, err
 	}
-	s.report(log, server.ID, result, time.Since(started))
-	return result, nil
 }
 
 // report logs what is news: the first look, a difference, another warning.
@@ -203,6 +213,10 @@ func (s *Syncer) report(log *slog.Logger, serverID string, r SyncResult, took ti
 
 // sync lists a server and writes the difference.
 func (s *Syncer) sync(ctx context.Context, server *core.Server) (SyncResult, error) {
+	withdrawn, err := s.withdraw(ctx, server)
+	if err != nil {
+		return SyncResult{}, err
+	}
 	listing, err := s.pool.List(ctx, server)
 	if err != nil {
 		return SyncResult{}, fmt.Errorf("list the tools of %q: %w", server.Name, err)
@@ -213,6 +227,8 @@ func (s *Syncer) sync(ctx context.Context, server *core.Server) (SyncResult, err
 		return SyncResult{}, fmt.Errorf("read the tools of %q: %w", server.Name, err)
 	}
 	diff, result := Diff(stored, tools)
+	diff.Version = server.Version
+	result.Removed += withdrawn
 	result.Warnings = append(listing.Warnings, warnings...)
 	if len(diff.Upsert)+len(diff.Remove) > 0 {
 		if _, err := s.store.ApplyTools(ctx, server.ID, diff); err != nil {
@@ -224,6 +240,41 @@ func (s *Syncer) sync(ctx context.Context, server *core.Server) (SyncResult, err
 		return SyncResult{}, fmt.Errorf("write the resources of %q: %w", server.Name, err)
 	}
 	return result, nil
+}
+
+// Withdraw removes the stored tools that a server's lists do not allow any more.
+// It does not ask the server: what an admin has blocked is gone at once, also
+// while the server is away. NotFound when there is no such server.
+func (s *Syncer) Withdraw(ctx context.Context, serverID string) error {
+	server, err := s.store.Server(ctx, core.DefaultTenant, serverID)
+	if err != nil {
+		return err
+	}
+	_, err = s.withdraw(ctx, &server)
+	return err
+}
+
+func (s *Syncer) withdraw(ctx context.Context, server *core.Server) (removed int, err error) {
+	if len(server.AllowedTools)+len(server.BlockedTools) == 0 {
+		return 0, nil
+	}
+	stored, err := s.store.ServerTools(ctx, server.ID)
+	if err != nil {
+		return 0, fmt.Errorf("read the tools of %q: %w", server.Name, err)
+	}
+	diff := postgres.ToolDiff{Version: server.Version}
+	for _, t := range stored {
+		if !offered(server, t.OriginName) {
+			diff.Remove = append(diff.Remove, t.ID)
+		}
+	}
+	if len(diff.Remove) == 0 {
+		return 0, nil
+	}
+	if _, err := s.store.ApplyTools(ctx, server.ID, diff); err != nil {
+		return 0, fmt.Errorf("withdraw tools of %q: %w", server.Name, err)
+	}
+	return len(diff.Remove), nil
 }
 
 // Run lists every active server now and from time to time, and those in the

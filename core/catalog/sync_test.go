@@ -78,6 +78,51 @@ func TestSyncLeavesTheCatalogWhenAServerIsAway(t *testing.T) {
 	}
 }
 
+func TestWhatIsBlockedIsGoneWhileTheServerIsAway(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	up := newUpstream(t, "read", "write", "drop")
+	s := b.register(t, up.url, nil)
+	b.sync(t, s, catalog.SyncResult{Added: 3})
+	up.broken.Store(true)
+	b.block(t, s, "drop")
+	if err := b.syncer.Withdraw(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"read", "write"}, names(b.tools(t, s))); diff != "" {
+		t.Errorf("after Withdraw (-want +got):\n%s", diff)
+	}
+	b.block(t, s, "*")
+	if _, err := b.syncer.Sync(t.Context(), s.ID); err == nil {
+		t.Error("listing a server that is away gives no error")
+	}
+	if left := names(b.tools(t, s)); len(left) > 0 {
+		t.Errorf("after a list that failed there are %q", left)
+	}
+}
+
+func TestEditDuringAListCounts(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	up := newUpstream(t, "read", "drop")
+	s := b.register(t, up.url, nil)
+	release := up.hold()
+	ended := make(chan error)
+	go func() {
+		_, err := b.syncer.Sync(t.Context(), s.ID)
+		ended <- err
+	}()
+	<-up.held
+	b.block(t, s, "drop")
+	release()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"read"}, names(b.tools(t, s))); diff != "" {
+		t.Errorf("tools (-want +got):\n%s", diff)
+	}
+}
+
 func TestSyncRefuses(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -283,6 +328,14 @@ func (b *bundle) register(t *testing.T, url string, edit func(*core.Server)) cor
 		t.Fatal(err)
 	}
 	return s
+}
+
+func (b *bundle) block(t *testing.T, s core.Server, patterns ...string) {
+	t.Helper()
+	s.Version, s.BlockedTools = 0, patterns
+	if _, err := b.store.UpdateServer(t.Context(), core.AuditEntry{Action: "server.update"}, s); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (b *bundle) sync(t *testing.T, s core.Server, want catalog.SyncResult) {

@@ -100,11 +100,15 @@ func (s *Store) ToolPage(ctx context.Context, f ToolFilter, p core.Page) (core.L
 type ToolDiff struct {
 	Upsert []core.Tool
 	Remove []string
+	// Version is that of the server's configuration from which the difference was
+	// made; 0 for any.
+	Version int64
 }
 
 // ApplyTools changes the tools of a server and gives the catalog's revision
 // afterwards. A removed tool is gone from every list and from search at once. An
-// empty difference changes nothing. NotFound when there is no such server.
+// empty difference changes nothing. NotFound when there is no such server, Conflict
+// when its configuration has another version than the difference was made from.
 func (s *Store) ApplyTools(ctx context.Context, serverID string, diff ToolDiff) (int64, error) {
 	if err := checkID("server", serverID); err != nil {
 		return 0, err
@@ -116,13 +120,16 @@ func (s *Store) ApplyTools(ctx context.Context, serverID string, diff ToolDiff) 
 			return err
 		}
 		var server core.Server
-		err = tx.QueryRow(ctx, `select id, tenant_id, name, domain from mcp_servers where id = $1 for key share`, serverID).
-			Scan(&server.ID, &server.TenantID, &server.Name, &server.Domain)
+		err = tx.QueryRow(ctx, `select id, tenant_id, name, domain, version from mcp_servers where id = $1 for key share`, serverID).
+			Scan(&server.ID, &server.TenantID, &server.Name, &server.Domain, &server.Version)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return notFound("server")
 		}
 		if err != nil {
 			return err
+		}
+		if diff.Version != 0 && diff.Version != server.Version {
+			return core.Errorf(core.Conflict, "the server %q was changed meanwhile", server.Name)
 		}
 		if len(diff.Upsert) == 0 && len(diff.Remove) == 0 {
 			catalog = next - 1

@@ -107,6 +107,7 @@ func TestApplyToolsRefusals(t *testing.T) {
 		"another's id":    {postgres.ToolDiff{Upsert: []core.Tool{taken}}, core.Conflict},
 		"same name twice": {postgres.ToolDiff{Upsert: []core.Tool{tool("x"), tool("x")}}, core.InvalidParams},
 		"domain":          {postgres.ToolDiff{Upsert: []core.Tool{{Name: "x", OriginName: "x", Domain: "A B"}}}, core.InvalidParams},
+		"another version": {postgres.ToolDiff{Upsert: []core.Tool{tool("x")}, Version: b.Version + 1}, core.Conflict},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := store.ApplyTools(ctx, b.ID, test.diff)
