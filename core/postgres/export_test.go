@@ -1,6 +1,11 @@
 package postgres
 
-import "context"
+import (
+	"context"
+	"time"
+
+	"github.com/toolscout/toolscout/core"
+)
 
 // Uses opens what records the use of tokens to a test with a clock of its own.
 type Uses struct{ *uses }
@@ -20,4 +25,11 @@ func Refusals() []string {
 		names = append(names, name)
 	}
 	return names
+}
+
+// Leases gives tests the leases without a database.
+func Leases(length time.Duration, ask func(context.Context, [32]byte) (core.Principal, error)) (
+	principal func(context.Context, [32]byte) (core.Principal, error), wait func()) {
+	l := newLeases(length, ask)
+	return l.principal, l.close
 }

@@ -12,9 +12,18 @@ import (
 
 // Authenticate gives the principal who holds a token, by the SHA-256 of the
 // secret, with the revisions of the catalog and of the user. Unauthenticated when
-// the token is unknown, expired or revoked. It is one query by a unique key, and
-// the first of every request.
+// the token is unknown, expired or revoked. It is the first thing that happens to
+// a request, and sees every change that was done before.
 func (s *Store) Authenticate(ctx context.Context, secretHash [32]byte) (core.Principal, error) {
+	p, err := s.leases.principal(ctx, secretHash)
+	if err == nil {
+		s.uses.note(p.TokenID)
+	}
+	return p, err
+}
+
+// authenticate is one query by a unique key.
+func (s *Store) authenticate(ctx context.Context, secretHash [32]byte) (core.Principal, error) {
 	const query = `
 		select u.tenant_id, u.id, u.name, u.roles, t.id, t.agent, r.catalog, u.revision,
 		       t.revoked_at is not null, coalesce(t.expires_at <= now(), false)
@@ -34,7 +43,6 @@ func (s *Store) Authenticate(ctx context.Context, secretHash [32]byte) (core.Pri
 	case expired:
 		return core.Principal{}, core.Errorf(core.Unauthenticated, "the token has expired")
 	}
-	s.uses.note(p.TokenID)
 	return p, nil
 }
 

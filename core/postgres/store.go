@@ -36,13 +36,18 @@ type Options struct {
 	MaxConns int32
 	// Logger hears what no caller can be told; nil for none.
 	Logger *slog.Logger
+	// Lease is how long the answer of Authenticate may be used again, and so how
+	// much longer every change takes: see leases. All who share a database must say
+	// the same. 0 asks the database for every request.
+	Lease time.Duration
 }
 
 // Store is the database. It is safe for concurrent use.
 type Store struct {
-	pool *pgxpool.Pool
-	log  *slog.Logger
-	uses *uses
+	pool   *pgxpool.Pool
+	log    *slog.Logger
+	uses   *uses
+	leases *leases
 }
 
 // session is what every connection of the pool starts with.
@@ -95,12 +100,14 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	}
 	s := &Store{pool: pool, log: log}
 	s.uses = recordUses(s.saveUses)
+	s.leases = newLeases(o.Lease, s.authenticate)
 	return s, nil
 }
 
 // Close writes what is still held back and closes the connections. It waits for
 // those in use.
 func (s *Store) Close() {
+	s.leases.close()
 	s.uses.close()
 	s.pool.Close()
 }
@@ -122,7 +129,10 @@ func registerVectors(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// tx runs fn in a transaction and tells its error as that of op.
+// tx runs fn, which changes something, in a transaction and tells its error as
+// that of op. When it returns, no instance goes by what was before.
 func (s *Store) tx(ctx context.Context, op string, fn func(pgx.Tx) error) error {
-	return wrap(op, pgx.BeginFunc(ctx, s.pool, fn))
+	err := pgx.BeginFunc(ctx, s.pool, fn)
+	s.leases.waitOut() // also after an error: a commit may have gone through
+	return wrap(op, err)
 }
