@@ -110,6 +110,18 @@ func read[T any](args json.RawMessage) (T, error) {
 	return v, err
 }
 
+// integer is a small whole number however it is written: to a schema 5.0 and 5e0
+// are integers too, and some clients write all numbers so.
+type integer int
+
+// UnmarshalJSON reads a number that the schema has found to be whole and in range.
+func (n *integer) UnmarshalJSON(literal []byte) error {
+	var f float64
+	err := json.Unmarshal(literal, &f)
+	*n = integer(f)
+	return err
+}
+
 // write encodes a result without touching what servers wrote into it.
 func write(v any) (json.RawMessage, error) {
 	var b bytes.Buffer

@@ -16,7 +16,7 @@ func (g *Gateway) discover(ctx context.Context, t task) (json.RawMessage, error)
 	args, err := read[struct {
 		Query         string  `json:"query"`
 		Domain        string  `json:"domain"`
-		TopK          int     `json:"top_k"`
+		TopK          integer `json:"top_k"`
 		MinSimilarity float64 `json:"min_similarity"`
 		Detail        string  `json:"detail"`
 	}](t.outer.Args)
@@ -24,7 +24,7 @@ func (g *Gateway) discover(ctx context.Context, t task) (json.RawMessage, error)
 		return nil, err
 	}
 	found, err := g.search(ctx, t, search.Query{Text: args.Query, Domain: args.Domain, Servers: t.view.On(),
-		TopK: cmp.Or(args.TopK, 10), MinSimilarity: args.MinSimilarity}, args.Detail)
+		TopK: cmp.Or(int(args.TopK), 10), MinSimilarity: args.MinSimilarity}, args.Detail)
 	if err != nil {
 		return nil, err
 	}
@@ -118,13 +118,12 @@ func (g *Gateway) listDomains(ctx context.Context, t task) (json.RawMessage, err
 func (g *Gateway) browse(ctx context.Context, t task) (json.RawMessage, error) {
 	args, err := read[struct {
 		DomainID string `json:"domain_id"`
-		Cursor   string `json:"cursor"`
-		Limit    int    `json:"limit"`
+		paging
 	}](t.outer.Args)
 	if err != nil {
 		return nil, err
 	}
-	page, err := g.page(ctx, t.view.On(), args.DomainID, core.Page{Limit: args.Limit, Cursor: args.Cursor})
+	page, err := g.page(ctx, t.view.On(), args.DomainID, args.page())
 	if err != nil {
 		return nil, err
 	}

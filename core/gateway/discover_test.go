@@ -68,6 +68,28 @@ func TestDiscoverDetail(t *testing.T) {
 	}
 }
 
+// TestNumbersInAnySpelling: a whole number is one however a client writes it.
+func TestNumbersInAnySpelling(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann := w.person("ann")
+	w.server(core.Server{Name: "up", Domain: "talk"})
+	for _, two := range []string{"2", "2.0", "2e0", "0.2e1"} {
+		for action, args := range map[string]string{
+			gateway.DiscoverTools:    `{"query":"a text","top_k":` + two + `}`,
+			gateway.BrowseToolDomain: `{"domain_id":"talk","limit":` + two + `}`,
+			gateway.ListTools:        `{"limit":` + two + `}`,
+		} {
+			raw, err := w.call(ann, action, args)
+			if err != nil {
+				t.Errorf("%s %s: %v", action, args, err)
+			} else if got := strings.Count(string(raw), `"signature":`); got != 2 {
+				t.Errorf("%s %s gives %d tools, want 2", action, args, got)
+			}
+		}
+	}
+}
+
 func TestDiscoverFindsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

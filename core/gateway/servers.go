@@ -13,13 +13,13 @@ import (
 	"github.com/toolscout/toolscout/hooks/audit"
 )
 
-// paging is how REST asks for a part of a list.
+// paging is how callers ask for a part of a list.
 type paging struct {
-	Cursor string `json:"cursor"`
-	Limit  int    `json:"limit"`
+	Cursor string  `json:"cursor"`
+	Limit  integer `json:"limit"`
 }
 
-func (p paging) page() core.Page { return core.Page{Limit: p.Limit, Cursor: p.Cursor} }
+func (p paging) page() core.Page { return core.Page{Limit: int(p.Limit), Cursor: p.Cursor} }
 
 // listServers lists the servers that are on or off for the caller, by name, with
 // their health as of now.
@@ -135,7 +135,7 @@ func (g *Gateway) listTools(ctx context.Context, t task) (json.RawMessage, error
 	if args.Query == "" {
 		list, err = g.page(ctx, servers, args.Domain, args.page())
 	} else {
-		list, err = g.search(ctx, t, search.Query{Text: args.Query, Domain: args.Domain, Servers: servers, TopK: args.Limit}, detailSignature)
+		list, err = g.search(ctx, t, search.Query{Text: args.Query, Domain: args.Domain, Servers: servers, TopK: int(args.Limit)}, detailSignature)
 	}
 	if err != nil {
 		return nil, err
