@@ -49,7 +49,7 @@ eval: $(BIN) ## Measure retrieval quality on the sets in EVAL_DIR
 
 bench: $(PGRUN) ## Run the benchmarks; EVAL_DIR gives them a corpus of real tools
 	@scripts/test-tools.sh
-	@TOOLSCOUT_EVAL_DIR="$(abspath $(EVAL_DIR))" $(PGRUN) -- $(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 60m $$($(GO) list ./... )
+	@TOOLSCOUT_EVAL_DIR="$(abspath $(wildcard $(EVAL_DIR)))" $(PGRUN) -- $(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 60m $$($(GO) list ./... )
 
 fuzz: $(PGRUN) ## Fuzz every target for FUZZTIME each
 	@$(PGRUN) -nosync -- scripts/fuzz.sh $(FUZZTIME)
