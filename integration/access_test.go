@@ -445,7 +445,7 @@ func TestSessionOwner(t *testing.T) {
 	if opened.StatusCode != http.StatusOK || id == "" {
 		t.Fatalf("initialize: %d %q", opened.StatusCode, id)
 	}
-	message := sseEndpoint(t, s, token)
+	_, message := openSSE(t, s, token)
 	for name, by := range map[string]string{"bob": bobs, "another token of ann's": other.Token} {
 		got, body := s.post(t, "/mcp", by, map[string]string{"Mcp-Session-Id": id}, domains)
 		none, same := s.post(t, "/mcp", by, map[string]string{"Mcp-Session-Id": "no-such-session"}, domains)
@@ -464,8 +464,11 @@ func TestSessionOwner(t *testing.T) {
 	}
 }
 
-// sseEndpoint opens a stream and gives the address that it names for messages.
-func sseEndpoint(t *testing.T, s *instance, token string) string {
+// stream is an open stream of the SSE transport.
+type stream struct{ scan *bufio.Scanner }
+
+// openSSE opens one and gives the address that it names for messages.
+func openSSE(t *testing.T, s *instance, token string) (stream, string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
@@ -479,13 +482,22 @@ func sseEndpoint(t *testing.T, s *instance, token string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = res.Body.Close() }) // the stream is cut off
-	for scan := bufio.NewScanner(res.Body); scan.Scan(); {
-		if data, ok := strings.CutPrefix(scan.Text(), "data:"); ok {
-			return strings.TrimSpace(data)
+	st := stream{bufio.NewScanner(res.Body)}
+	endpoint, ok := st.next()
+	if !ok {
+		t.Fatalf("/sse: %s, and no endpoint", res.Status)
+	}
+	return st, endpoint
+}
+
+// next gives the data of the next event, false at the end of the stream.
+func (s stream) next() (string, bool) {
+	for s.scan.Scan() {
+		if data, ok := strings.CutPrefix(s.scan.Text(), "data:"); ok {
+			return strings.TrimSpace(data), true
 		}
 	}
-	t.Fatalf("/sse: %s, and no endpoint", res.Status)
-	return ""
+	return "", false
 }
 
 // TestInstances runs two on one database: what one saves holds at the very next

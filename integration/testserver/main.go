@@ -42,7 +42,7 @@ func main() {
 	flag.IntVar(&s.many, "many", 0, "offer so many tools that do nothing")
 	flag.StringVar(&s.file, "file", "", "offer the tools in this file too, one a line")
 	flag.StringVar(&s.record, "record", "", "append a line for each start and call to this file")
-	flag.StringVar(&s.flaw, "flaw", "", "exit, garbage, endless or html")
+	flag.StringVar(&s.flaw, "flaw", "", "exit, garbage, endless, html or stays (when its input ends)")
 	flag.Parse()
 	s.names = strings.Split(*names, ",")
 	s.note("start %d", os.Getpid())
@@ -91,6 +91,9 @@ func (s *server) stdio() {
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for {
 		line, err := in.ReadBytes('\n')
+		if err != nil && s.flaw == "stays" {
+			select {}
+		}
 		if err != nil {
 			return
 		}
