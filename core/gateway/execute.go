@@ -55,8 +55,8 @@ func (g *Gateway) execute(ctx context.Context, t task) (json.RawMessage, error) 
 
 // failure is an error of the inner chain as the caller sees it.
 func (r resolved) failure(err error, ref string, inner *hooks.Call) error {
-	if r.access == core.Invisible && !inner.Sent && errors.Is(err, core.NotFound) {
-		return r.refuse(ref)
+	if r.access == core.Invisible && !inner.Sent {
+		return r.refuse(ref) // whatever went wrong: only what exists can fail
 	}
 	var told *core.Error
 	if !errors.As(err, &told) || told.ToolID != "" || r.access == core.Invisible {

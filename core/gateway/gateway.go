@@ -86,9 +86,6 @@ type Call struct {
 	SessionID string
 	// Progress, if set, hears how a real call comes along.
 	Progress func(upstream.Progress)
-	// Warned, if set, hears the warnings of a call whose result has no place for
-	// them: of all but execute_tool.
-	Warned func([]string)
 }
 
 // Call carries out an action for a principal. It gives the action's result as
@@ -110,9 +107,6 @@ func (g *Gateway) Call(ctx context.Context, req core.Request, c Call) (json.RawM
 	}
 	if c.Action == ExecuteTool {
 		return how.stamp(call.Result, call)
-	}
-	if c.Warned != nil && len(call.Warnings) > 0 {
-		c.Warned(call.Warnings)
 	}
 	return call.Result, nil
 }

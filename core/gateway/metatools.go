@@ -94,7 +94,8 @@ func sentenceOf(ids []string) string {
 	return " Largest domains: " + strings.Join(names, ", ") + "."
 }
 
-// IsMetaTool reports whether a name is that of one of the five.
+// IsMetaTool reports whether a name is that of one of the five: the actions beside
+// them are not for MCP.
 func IsMetaTool(name string) bool {
 	switch name {
 	case DiscoverTools, GetToolSchema, ExecuteTool, ListToolDomains, BrowseToolDomain:

@@ -181,6 +181,11 @@ func (g *Gateway) setPreference(ctx context.Context, t task) (json.RawMessage, e
 	if err != nil {
 		return nil, err
 	}
+	// Read first: what fails after the change would call it failed.
+	health, err := g.health(ctx)
+	if err != nil {
+		return nil, err
+	}
 	by := t.request.Entry(core.LevelConfig, SetPreference)
 	if by.Details, err = write(map[string]bool{"enabled": args.Enabled}); err != nil {
 		return nil, err
@@ -193,10 +198,6 @@ func (g *Gateway) setPreference(ctx context.Context, t task) (json.RawMessage, e
 		access = core.On
 	}
 	item := shapeServer(s, access)
-	health, err := g.health(ctx)
-	if err != nil {
-		return nil, err
-	}
 	if h, ok := health[s.ID]; ok {
 		item.Health = h
 	}

@@ -45,8 +45,8 @@ type member struct {
 
 // object is where the members of an object lie.
 type object struct {
-	open, close int
-	members     []member
+	open    int
+	members []member
 }
 
 func (o object) last(name string) (member, bool) {
@@ -146,7 +146,6 @@ func scan(b []byte) (object, error) {
 	if i >= len(b) || space(b, i+1) != len(b) {
 		return o, errNotObject
 	}
-	o.close = i
 	return o, nil
 }
 
