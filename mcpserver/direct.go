@@ -52,7 +52,7 @@ func parseCall(params json.RawMessage) (toolCall, bool) {
 			}
 		})
 	}
-	return c, isMetaTool(c.name)
+	return c, gateway.IsMetaTool(c.name)
 }
 
 func isString(value json.RawMessage) bool { return len(value) > 0 && value[0] == '"' }

@@ -85,7 +85,7 @@ func (s *Server) listTools(ctx context.Context, t *ticket) (mcp.Result, error) {
 }
 
 func (s *Server) callTool(ctx context.Context, t *ticket, req mcp.Request, params *mcp.CallToolParamsRaw) (mcp.Result, error) {
-	if !isMetaTool(params.Name) {
+	if !gateway.IsMetaTool(params.Name) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown tool " + string(quote(params.Name))}
 	}
 	if t.stream != nil {
@@ -96,16 +96,6 @@ func (s *Server) callTool(ctx context.Context, t *ticket, req mcp.Request, param
 		call.Progress = progressTo(ctx, session, params.Meta["progressToken"])
 	}
 	return &rawResult{raw: s.run(ctx, t.request, call)}, nil
-}
-
-// isMetaTool reports whether a name is one of the five: the gateway has actions
-// beside them, which are not for MCP.
-func isMetaTool(name string) bool {
-	switch name {
-	case gateway.DiscoverTools, gateway.GetToolSchema, gateway.ExecuteTool, gateway.ListToolDomains, gateway.BrowseToolDomain:
-		return true
-	}
-	return false
 }
 
 // progressTo sends progress to the answer of the call that ctx belongs to. It
