@@ -53,15 +53,18 @@ func replaceServer(ctx context.Context, tx pgx.Tx, next int64, stored, s core.Se
 	}
 	args := serverArgs(s)
 	args["id"], args["origin"] = stored.ID, s.Origin
-	// Another target may speak another generation of the protocol.
-	args["retarget"] = stored.Transport != s.Transport || stored.URL != s.URL || stored.Command != s.Command
+	// Another target may speak another generation of the protocol. What npx and its
+	// like run is in the arguments.
+	args["retarget"] = stored.Transport != s.Transport || stored.URL != s.URL || stored.Command != s.Command ||
+		!slices.Equal(stored.Args, s.Args)
+	args["switched"], args["health"] = stored.Status != s.Status, core.Health{State: initialState(s.Status), Since: time.Now()}
 	rows, err := tx.Query(ctx, `
 		update mcp_servers set name = @name, description = @description, domain = @domain, transport = @transport,
 			url = @url, command = @command, args = @args, env = @env, headers = @headers, prefix = @prefix,
 			allowed_tools = @allowed, blocked_tools = @blocked, required_roles = @roles, agent_allowlist = @agents,
 			tags = @tags, visibility = @visibility, owner_id = nullif(@owner, '')::uuid, isolation = @isolation,
 			timeout_ms = @timeout, status = @status, origin = @origin, era = case when @retarget then '' else era end,
-			version = version + 1, updated_at = now()
+			health = case when @switched then @health::jsonb else health end, version = version + 1, updated_at = now()
 		where id = @id returning `+serverColumns, args)
 	if err != nil {
 		return core.Server{}, false, err

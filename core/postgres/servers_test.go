@@ -179,6 +179,20 @@ func TestUpdateServer(t *testing.T) {
 	if got = must(store.UpdateServer(ctx, by("x"), change))(t); got.Era != "" {
 		t.Fatalf("got era %q after another command, want none", got.Era)
 	}
+	check(t, store.SetEra(ctx, server.ID, "modern"))
+	change.Version, change.Args = 0, []string{"-y", "another-package"}
+	if got = must(store.UpdateServer(ctx, by("x"), change))(t); got.Era != "" {
+		t.Fatalf("got era %q after other arguments, want none", got.Era)
+	}
+	check(t, store.SetHealth(ctx, server.ID, core.Health{State: core.Healthy}))
+	change.Status = core.Inactive
+	if got = must(store.UpdateServer(ctx, by("x"), change))(t); got.Health.State != core.Stopped {
+		t.Fatalf("got health %+v of an inactive server, want stopped", got.Health)
+	}
+	change.Status = core.Active
+	if got = must(store.UpdateServer(ctx, by("x"), change))(t); got.Health.State != core.Connecting {
+		t.Fatalf("got health %+v of a server that is active again, want connecting", got.Health)
+	}
 	change.Version, change.Name = 0, "b"
 	_, err = store.UpdateServer(ctx, by("x"), change)
 	wantKind(t, err, core.Conflict)
