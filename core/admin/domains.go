@@ -44,17 +44,16 @@ func (a *Admin) domains(ctx context.Context, tenantID string) ([]core.Domain, er
 	return domains, nil
 }
 
-// PutDomain describes a domain, which is made if there is none of the id.
+// PutDomain describes a domain, which is made if there is none of the id. Without
+// a name it keeps its own.
 func (a *Admin) PutDomain(ctx context.Context, req core.Request, d core.Domain) (core.Domain, error) {
-	err := a.change(ctx, req, "domain.put", func(by *core.AuditEntry) error {
+	err := a.change(ctx, req, "domain.put", func(by *core.AuditEntry) (err error) {
 		by.Details = details("domain", shorten(d.ID))
-		if d.Name == "" {
-			d.Name = d.ID
-		}
 		if err := invalid(validateDomain(d)); err != nil {
 			return err
 		}
-		return a.store.PutDomain(ctx, timed(by), req.Principal.TenantID, d)
+		d, err = a.store.PutDomain(ctx, timed(by), req.Principal.TenantID, d)
+		return err
 	})
 	return d, err
 }
@@ -64,8 +63,8 @@ func validateDomain(d core.Domain) []core.Fault {
 	if !slug.MatchString(d.ID) {
 		f.add("/id", "want a slug: lower-case letters, digits, dashes and underscores, at most 63")
 	}
-	if !personName.MatchString(d.Name) {
-		f.add("/name", "want 1 to 100 characters, without control characters")
+	if d.Name != "" && !personName.MatchString(d.Name) {
+		f.add("/name", "want at most 100 characters, without control characters")
 	}
 	f.text("/description", d.Description, 2000)
 	return f

@@ -21,34 +21,38 @@ func (s *Store) Domains(ctx context.Context, tenantID string) ([]core.Domain, er
 	return domains, wrap("list domains", err)
 }
 
-// PutDomain names and describes a domain, new or not. Without a name it gets the
-// one its id suggests.
-func (s *Store) PutDomain(ctx context.Context, by core.AuditEntry, tenantID string, d core.Domain) error {
-	d.ID, d.Name, d.Description = clean(d.ID), clean(d.Name), clean(d.Description)
-	if d.Name == "" {
-		d.Name = domainName(d.ID)
-	}
-	return s.tx(ctx, "put domain", func(tx pgx.Tx) error {
+// PutDomain names and describes a domain, new or not, and gives it as it then is.
+// Without a name it keeps the one it has, and a new one gets the one its id
+// suggests.
+func (s *Store) PutDomain(ctx context.Context, by core.AuditEntry, tenantID string, d core.Domain) (core.Domain, error) {
+	var stored core.Domain
+	err := s.tx(ctx, "put domain", func(tx pgx.Tx) error {
 		next, err := lockCatalog(ctx, tx)
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `
-			insert into domains (tenant_id, id, name, description) values ($1, $2, $3, $4)
+		rows, err := tx.Query(ctx, `
+			insert into domains as d (tenant_id, id, name, description) values (@tenant, @id, coalesce(nullif(@name, ''), @suggested), @description)
 			on conflict (tenant_id, id) do update
-			set name = excluded.name, description = excluded.description, updated_at = now()`,
-			tenant(tenantID), d.ID, d.Name, d.Description)
+			set name = coalesce(nullif(@name, ''), d.name), description = excluded.description, updated_at = now()
+			returning id, name, description, 0 as tool_count`, pgx.StrictNamedArgs{
+			"tenant": tenant(tenantID), "id": clean(d.ID), "name": clean(d.Name), "suggested": domainName(clean(d.ID)),
+			"description": clean(d.Description)})
 		if err != nil {
 			return err
 		}
+		if stored, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[core.Domain]); err != nil {
+			return err
+		}
 		if len(by.Details) == 0 {
-			by.Details = detail("domainId", d.ID)
+			by.Details = detail("domainId", stored.ID)
 		}
 		if err := record(ctx, tx, by); err != nil {
 			return err
 		}
 		return publishCatalog(ctx, tx, next)
 	})
+	return stored, err
 }
 
 // DomainCounts gives how many tools of these servers are in each domain; domains

@@ -220,19 +220,27 @@ func TestDomains(t *testing.T) {
 	}
 
 	before := catalog(t, store)
-	check(t, store.PutDomain(ctx, by("domain.put"), "", core.Domain{ID: "web", Name: "The Web", Description: "Pages"}))
-	check(t, store.PutDomain(ctx, by("domain.put"), "", core.Domain{ID: "version-control"}))
+	must(store.PutDomain(ctx, by("domain.put"), "", core.Domain{ID: "web", Name: "The Web"}))(t)
+	must(store.PutDomain(ctx, by("domain.put"), "", core.Domain{ID: "version-control"}))(t)
+	kept := must(store.PutDomain(ctx, by("domain.put"), "", core.Domain{ID: "web", Description: "Pages"}))(t)
+	if kept.Name != "The Web" {
+		t.Errorf("got %+v, want the name it had", kept)
+	}
 	want := []core.Domain{{ID: "files_2", Name: "Files 2"}, {ID: "general", Name: "General"},
 		{ID: "web", Name: "The Web", Description: "Pages"}, {ID: "version-control", Name: "Version control"}}
 	if diff := cmp.Diff(want, must(store.Domains(ctx, ""))(t)); diff != "" {
 		t.Errorf("domains (-want +got):\n%s", diff)
 	}
-	if got := catalog(t, store); got != before+2 {
-		t.Errorf("got revision %d, want %d", got, before+2)
+	if got := catalog(t, store); got != before+3 {
+		t.Errorf("got revision %d, want %d", got, before+3)
 	}
-	wantKind(t, store.PutDomain(ctx, by("x"), "", core.Domain{ID: "A"}), core.InvalidParams)
-	wantKind(t, store.PutDomain(ctx, by("x"), "", core.Domain{}), core.InvalidParams)
-	wantKind(t, store.PutDomain(ctx, by("x"), unknownID, core.Domain{ID: "a"}), core.NotFound)
+	for _, refused := range []struct {
+		tenant, id string
+		want       core.Kind
+	}{{"", "A", core.InvalidParams}, {"", "", core.InvalidParams}, {unknownID, "a", core.NotFound}} {
+		_, err := store.PutDomain(ctx, by("x"), refused.tenant, core.Domain{ID: refused.id})
+		wantKind(t, err, refused.want)
+	}
 }
 
 func TestApplyExtras(t *testing.T) {
