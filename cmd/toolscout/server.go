@@ -56,7 +56,7 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 	box := secret.New(key)
 	s := &server{db: db, secrets: box, log: log, publicURL: cmp.Or(cfg.PublicURL, localURL(addr)), retention: cfg.Audit.Retention}
 	trusted := egress.New(egress.Config{AllowPrivate: true})
-	guarded := egress.New(egress.Config{AllowPrivate: cfg.LoopbackOnly(), AllowNetworks: cfg.Gateway.AllowNetworks})
+	guarded := egress.New(egress.Config{AllowPrivate: cfg.Local(), AllowNetworks: cfg.Gateway.AllowNetworks})
 
 	embedder, err := newEmbedder(cfg.Embeddings, trusted)
 	if err != nil {
@@ -80,7 +80,7 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 		Runner: s.hooks, PerPrincipal: cfg.Gateway.PerUser, Timeout: cfg.Gateway.CallTimeout, Logger: log,
 	})
 	adm := admin.New(admin.Config{Store: db.Store, Pool: s.pool, Syncer: s.syncer, Indexer: s.indexer, Search: s.search, Audit: s.audit, Secrets: box,
-		Policy: admin.Policy{LoopbackOnly: cfg.LoopbackOnly(), AllowStdio: cfg.Gateway.AllowStdioFromAPI, Networks: cfg.Gateway.AllowNetworks}, Logger: log})
+		Policy: admin.Policy{LoopbackOnly: cfg.Local(), AllowStdio: cfg.Gateway.AllowStdioFromAPI, Networks: cfg.Gateway.AllowNetworks}, Logger: log})
 	d, err := door.New(door.Config{Authenticate: db.Authenticate, PublicURL: cfg.PublicURL, AllowedHosts: []string{addr},
 		AllowedOrigins: cfg.AllowedOrigins, LoopbackOnly: cfg.LoopbackOnly(), Logger: log})
 	if err != nil {

@@ -227,6 +227,7 @@ func TestPolicyBoundsWhatTheAPIRegisters(t *testing.T) {
 		{"an allowed address", networks, at("http://[::1]:9/mcp"), ""},
 		{"public", admin.Policy{}, at("https://1.1.1.1/mcp"), ""},
 		{"our own secret", open, remote(func(s *core.Server) { s.Headers = map[string]string{"X": "a${TOOLSCOUT_ADMIN_TOKEN}"} }), "another name"},
+		{"our own secret in braces", open, stdio(func(s *core.Server) { s.Args = []string{"${${TOOLSCOUT_ADMIN_TOKEN}}"} }), "another name"},
 		{"our own database", open, stdio(func(s *core.Server) { s.Args = []string{"${DATABASE_URL}"} }), "another name"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

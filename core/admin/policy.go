@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -15,8 +16,9 @@ import (
 // Policy says which servers may be registered through the API. The
 // configuration file is the operator's own and bound by none of it.
 type Policy struct {
-	// LoopbackOnly: we listen on loopback alone, so that whoever reaches us is on
-	// this machine already, and may run commands and reach private addresses.
+	// LoopbackOnly: we listen on loopback alone, with no proxy before us, so that
+	// whoever reaches us is on this machine already, and may run commands and reach
+	// private addresses.
 	LoopbackOnly bool
 	// AllowStdio opens commands in any case.
 	AllowStdio bool
@@ -78,6 +80,10 @@ func network(addr netip.Addr) string {
 	return netip.PrefixFrom(addr, addr.BitLen()).String()
 }
 
+// resolved is what is replaced when a server is dialled. It also finds a reference
+// that stands within other braces.
+var resolved = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
 // ownSecrets refuses references to our own credentials: an admin of the API may
 // use the environment's secrets for servers, but not send off the key of the
 // database or of the gateway itself.
@@ -89,7 +95,7 @@ func ownSecrets(s core.Server) error {
 		}
 	}
 	for _, v := range values {
-		for _, m := range refName.FindAllStringSubmatch(v, -1) {
+		for _, m := range resolved.FindAllStringSubmatch(v, -1) {
 			if strings.HasPrefix(m[1], "TOOLSCOUT_") || m[1] == "DATABASE_URL" {
 				return core.Errorf(core.Denied, "${%s} belongs to the gateway itself", m[1]).
 					WithHint("Put the value under another name into the environment, or declare the server in the configuration file.")

@@ -104,12 +104,6 @@ func (a *Admin) UpdateServer(ctx context.Context, req core.Request, id string, p
 	if err := a.syncer.Withdraw(ctx, s.ID); err != nil { // the next look does it too
 		a.log.Warn("blocked tools not withdrawn", "server_id", s.ID, "error", err)
 	}
-	if s.Status == core.Inactive {
-		s.Health = core.Health{State: core.Stopped, Since: time.Now()}
-		if err := a.store.SetHealth(ctx, s.ID, s.Health); err != nil {
-			a.log.Warn("health not written", "server_id", s.ID, "error", err)
-		}
-	}
 	return a.synced(ctx, s, wait)
 }
 
@@ -242,6 +236,13 @@ func editable(s core.Server) error {
 
 // Defaults fills in what a configuration may leave out.
 func Defaults(s core.Server) core.Server {
+	switch {
+	case s.Transport != "":
+	case s.Command != "":
+		s.Transport = core.Stdio
+	case s.URL != "":
+		s.Transport = core.HTTP
+	}
 	if s.Domain == "" {
 		s.Domain = postgres.DefaultDomain
 	}

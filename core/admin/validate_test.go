@@ -126,3 +126,20 @@ func edited(s core.Server, edit func(*core.Server)) core.Server {
 	}
 	return s
 }
+
+func TestDefaultsFollowWhatIsGiven(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		server core.Server
+		want   core.Transport
+	}{
+		{core.Server{Command: "run"}, core.Stdio},
+		{core.Server{URL: "https://x/sse", Transport: core.SSE}, core.SSE},
+		{core.Server{URL: "https://x/mcp"}, core.HTTP},
+		{core.Server{}, ""},
+	} {
+		if got := admin.Defaults(tc.server).Transport; got != tc.want {
+			t.Errorf("transport of %+v is %q, want %q", tc.server, got, tc.want)
+		}
+	}
+}

@@ -135,14 +135,22 @@ func (c Config) lookup(src Source) func(string) (string, bool) {
 // LoopbackOnly reports whether Addr can only be reached from this machine.
 func (c Config) LoopbackOnly() bool {
 	host, _, err := net.SplitHostPort(c.Addr)
-	if err != nil {
-		return false
+	return err == nil && isLoopback(host)
+}
+
+// Local reports whether whoever calls is on this machine: Addr is loopback, and no
+// public URL tells of a proxy that passes others on.
+func (c Config) Local() bool {
+	if c.PublicURL == "" {
+		return c.LoopbackOnly()
 	}
-	if host == "localhost" {
-		return true
-	}
+	u, err := url.Parse(c.PublicURL)
+	return err == nil && isLoopback(u.Hostname()) && c.LoopbackOnly()
+}
+
+func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 func (c Config) check() error {

@@ -145,6 +145,28 @@ func TestEmbeddingsByEnvironment(t *testing.T) {
 	}
 }
 
+func TestLocal(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		addr, public string
+		want         bool
+	}{
+		{"127.0.0.1:0", "", true},
+		{"localhost:80", "http://localhost:80", true},
+		{"[::1]:80", "https://tools.example.com", false}, // behind a proxy
+		{":8080", "", false},
+		{"0.0.0.0:8080", "http://127.0.0.1:8080", false},
+	} {
+		c, err := load("", "TOOLSCOUT_ADDR", tt.addr, "TOOLSCOUT_PUBLIC_URL", tt.public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Local() != tt.want {
+			t.Errorf("%s as %q: local %v, want %v", tt.addr, tt.public, c.Local(), tt.want)
+		}
+	}
+}
+
 func TestUnknown(t *testing.T) {
 	t.Parallel()
 	got := config.Unknown(source(map[string]string{"TOOLSCOUT_ALLOWED_ORIGIN": "x", "TOOLSCOUT_ADDR": "y", "TOOLSCOUT_TOKEN_FILE": "z"}, nil))
