@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -289,9 +290,7 @@ func node(server string, args ...string) map[string]any {
 // with adds fields to a configuration.
 func with(config map[string]any, fields ...any) map[string]any {
 	out := map[string]any{}
-	for k, v := range config {
-		out[k] = v
-	}
+	maps.Copy(out, config)
 	for i := 0; i < len(fields); i += 2 {
 		out[fields[i].(string)] = fields[i+1]
 	}

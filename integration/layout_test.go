@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -92,7 +93,7 @@ func TestImports(t *testing.T) {
 			}
 		}
 		for _, i := range p.Imports {
-			if strings.HasPrefix(i, "github.com/modelcontextprotocol/go-sdk") && !contains(sdkUsers, from) {
+			if strings.HasPrefix(i, "github.com/modelcontextprotocol/go-sdk") && !slices.Contains(sdkUsers, from) {
 				t.Errorf("%s imports the MCP SDK: only %v may", from, sdkUsers)
 			}
 			if from == "core" && strings.Contains(i, ".") {
@@ -108,13 +109,4 @@ func TestImports(t *testing.T) {
 // testOnly names the packages that tests alone import.
 func testOnly(name string) bool {
 	return strings.HasSuffix(name, "test") || strings.HasPrefix(name, "integration")
-}
-
-func contains(list []string, s string) bool {
-	for _, l := range list {
-		if l == s {
-			return true
-		}
-	}
-	return false
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -52,9 +53,7 @@ func (p *program) stdio() *cobra.Command {
 // until the client leaves.
 func (p *program) ownServer(ctx context.Context, token string) error {
 	flags := map[string]string{"TOOLSCOUT_ADDR": "127.0.0.1:0"}
-	for k, v := range p.flags {
-		flags[k] = v
-	}
+	maps.Copy(flags, p.flags)
 	cfg, err := config.Load(p.source, flags)
 	if err != nil {
 		return err

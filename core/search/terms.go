@@ -22,7 +22,7 @@ yours`
 // stopWords is stopList as a set.
 func stopWords() map[string]bool {
 	set := make(map[string]bool)
-	for _, w := range strings.Fields(stopList) {
+	for w := range strings.FieldsSeq(stopList) {
 		set[w] = true
 	}
 	return set
