@@ -132,7 +132,7 @@ func traced(ctx context.Context, sent *atomic.Bool) context.Context {
 
 // post sends one message. x gives the headers of the newer protocol, if any.
 func (h *streamable) post(ctx context.Context, msg jsonrpc.Message, x *exchange) (*http.Response, error) {
-	body, err := jsonrpc.EncodeMessage(msg)
+	body, err := encode(msg)
 	if err != nil {
 		return nil, err
 	}

@@ -176,6 +176,21 @@ func newFake(t *testing.T, call func(f *fake, w http.ResponseWriter, r *http.Req
 	return f, httpServer(serve(t, f).URL)
 }
 
+func TestHTTPPassesBytes(t *testing.T) {
+	t.Parallel()
+	const args = "{ \"a\" :\t[ 1.0 ],\r\n \"html\":\"<&>\\n\" }"
+	got := make(chan string, 1)
+	_, s := newFake(t, func(_ *fake, w http.ResponseWriter, r *http.Request, id json.RawMessage) {
+		params, _ := io.ReadAll(r.Body)
+		got <- string(params)
+		answer(w, id, `{"content":[]}`)
+	})
+	mustCall(t, newPool(t, upstream.Config{}), s, "echo", args)
+	if got, want := <-got, `{"name":"echo","arguments":`+args+`}`; got != want {
+		t.Errorf("the server got %q, want %q", got, want)
+	}
+}
+
 func TestHTTPMisbehaviour(t *testing.T) {
 	t.Parallel()
 	type handler = func(f *fake, w http.ResponseWriter, r *http.Request, id json.RawMessage)

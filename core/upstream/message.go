@@ -54,6 +54,21 @@ func decode(data []byte) (jsonrpc.Message, error) {
 	return resp, nil
 }
 
+// encode puts a message together. The parameters of a request stay byte for byte
+// what they are: jsonrpc.EncodeMessage takes the white space out of them.
+func encode(msg jsonrpc.Message) ([]byte, error) {
+	req, ok := msg.(*jsonrpc.Request)
+	if !ok || req.Params == nil {
+		return jsonrpc.EncodeMessage(msg)
+	}
+	head, err := jsonrpc.EncodeMessage(&jsonrpc.Request{ID: req.ID, Method: req.Method})
+	if err != nil {
+		return nil, err
+	}
+	head = head[:len(head)-1] // reopened
+	return bytes.Join([][]byte{head, []byte(`,"params":`), req.Params, {'}'}}, nil), nil
+}
+
 func decodeError(raw []byte) (*jsonrpc.Error, error) {
 	var code, message, data []byte
 	if err := pick(raw, map[string]*[]byte{"code": &code, "message": &message, "data": &data}); err != nil {

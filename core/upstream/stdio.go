@@ -34,9 +34,14 @@ func newStdio(p *process, limit int64) *stdio {
 
 // send writes one message; see process.write.
 func (s *stdio) send(ctx context.Context, msg jsonrpc.Message, sent *atomic.Bool) error {
-	data, err := jsonrpc.EncodeMessage(msg)
+	data, err := encode(msg)
 	if err != nil {
 		return errors.Join(errNotSent, err)
+	}
+	for i, c := range data { // one line: inside of strings breaks are escaped
+		if c == '\n' || c == '\r' {
+			data[i] = ' '
+		}
 	}
 	return s.write(ctx, append(data, '\n'), sent)
 }

@@ -39,6 +39,17 @@ func TestStdioPassesBytes(t *testing.T) {
 	}
 }
 
+// TestStdioKeepsWhiteSpace, but for the breaks that would end the line.
+func TestStdioKeepsWhiteSpace(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, upstream.Config{})
+	s, log := stdioServer(t, "plain")
+	mustCall(t, p, s, "echo", "{ \"a\" :\t[ 1.0 ],\r\n \"b\":\"x\\ny\" }")
+	if got, want := events(t, log)[1], "call echo { \"a\" :\t[ 1.0 ],   \"b\":\"x\\ny\" }"; got != want {
+		t.Errorf("the server got %q, want %q", got, want)
+	}
+}
+
 func TestStdioServers(t *testing.T) {
 	t.Parallel()
 	for _, flaw := range []string{"exitonprobe", "garbage", "flood", "ignoreeof", "latetools"} {
