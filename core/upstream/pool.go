@@ -180,14 +180,21 @@ func (p *Pool) noteStopped(s *session) {
 	}
 }
 
-// childSlot takes one of the places for children, and stops the child that has been
-// idle longest when there is none. The place is given back by release.
+// childPause is how often somebody who waits for a child's place looks for one.
+const childPause = 20 * time.Millisecond
+
+// childSlot takes one of the places for children. When there is none it stops the
+// child that has been idle longest, or waits for one to become idle, as long as ctx
+// lasts. The place is given back by release.
 func (p *Pool) childSlot(ctx context.Context) (release func(), err error) {
 	for {
 		if p.takeChild() {
 			return sync.OnceFunc(p.giveChild), nil
 		}
-		if ctx.Err() != nil || !p.stopIdleChild() {
+		if ctx.Err() == nil && p.stopIdleChild() {
+			continue
+		}
+		if sleep(ctx, childPause) != nil {
 			f := faultf(stageStart, "cannot be started: all %d child processes are in use", p.cfg.MaxChildren)
 			f.healthy = true
 			return nil, f

@@ -393,6 +393,32 @@ func TestStdioChildrenAreBounded(t *testing.T) {
 	}
 }
 
+// TestStdioWaitsForAChild: when all children are busy, a call waits for its turn
+// until its deadline.
+func TestStdioWaitsForAChild(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, upstream.Config{MaxChildren: 1})
+	busy, log := stdioServer(t, "plain")
+	waiting, _ := stdioServer(t, "plain")
+	mustCall(t, p, busy, "hello", "")
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := p.Call(ctx, upstream.Call{Server: busy, Tool: "hang"})
+		ended <- err
+	}()
+	await(t, "the call arrives", func() bool { return count(t, log, "call hang") == 1 })
+	short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err := p.Call(short, upstream.Call{Server: waiting, Tool: "hello"})
+	wantError(t, err, core.Unavailable, "was not sent")
+	stop()
+	if got := text(t, mustCall(t, p, waiting, "hello", "").Raw); got != "hello" {
+		t.Errorf("got %q, want hello", got)
+	}
+	<-ended
+}
+
 func TestStdioIdleIsStoppedAndStartedAgain(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, upstream.Config{IdleTimeout: 50 * time.Millisecond})
