@@ -87,8 +87,10 @@ func (h *HTTP) Name() string { return h.config.Provider + "/" + h.config.Model }
 func (h *HTTP) Dimensions() int { return int(h.dimensions.Load()) }
 
 // Probe asks for one vector, so that the model is known to work and its
-// dimensions are known.
+// dimensions are known: those of this answer, unless some were configured. An
+// earlier answer may have been another model's.
 func (h *HTTP) Probe(ctx context.Context) error {
+	h.dimensions.Store(int64(h.config.Dimensions))
 	_, err := h.batch(ctx, []string{"dimensions"})
 	return err
 }

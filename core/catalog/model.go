@@ -21,7 +21,7 @@ func (x *Indexer) prepare(ctx context.Context) (core.Model, error) {
 	if x.target.ID != 0 { // written by this goroutine alone
 		return x.target, nil
 	}
-	if p, ok := x.embedder.(prober); ok && x.embedder.Dimensions() == 0 {
+	if p, ok := x.embedder.(prober); ok {
 		if err := p.Probe(ctx); err != nil {
 			return core.Model{}, fmt.Errorf("probe %s: %w", x.embedder.Name(), err)
 		}
