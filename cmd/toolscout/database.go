@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/toolscout/toolscout/cmd/toolscout/config"
-	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/postgres"
 	"github.com/toolscout/toolscout/core/postgres/embedded"
 )
@@ -57,7 +56,7 @@ func (db *database) migrate(ctx context.Context, log *slog.Logger) error {
 	defer cancel()
 	for {
 		err := db.Migrate(ctx)
-		if !errors.Is(err, core.Unavailable) {
+		if !postgres.Away(err) {
 			return err
 		}
 		log.Warn("waiting for the database", "error", err)

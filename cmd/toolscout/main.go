@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolscout/toolscout/cmd/toolscout/config"
+	"github.com/toolscout/toolscout/core"
 )
 
 func main() {
@@ -52,6 +53,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return 1
 	}
 	fmt.Fprintf(stderr, "toolscout: %v\n", err)
+	var known *core.Error
+	if errors.As(err, &known) && known.Hint != "" {
+		fmt.Fprintf(stderr, "  %s\n", known.Hint)
+	}
 	return 1
 }
 

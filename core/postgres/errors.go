@@ -130,6 +130,17 @@ func translateRefusal(e *pgconn.PgError, err error) error {
 	return err
 }
 
+// Away reports whether an error of this package means that the database does not
+// answer, or is starting or shutting down: waiting may help then, as it does not
+// against a wrong password, an old extension or a schema that is too new.
+func Away(err error) bool {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) {
+		return strings.HasPrefix(refused.Code, "08") || strings.HasPrefix(refused.Code, "57P") || strings.HasPrefix(refused.Code, "53")
+	}
+	return unreachable(err)
+}
+
 // unreachable reports whether err means that there is no connection, as opposed
 // to an answer. A caller's own deadline, met while waiting for an answer, is not.
 func unreachable(err error) bool {

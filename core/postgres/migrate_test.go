@@ -78,6 +78,9 @@ func TestMigrateWithoutTheRight(t *testing.T) {
 	if got := core.Public(err).Hint; !strings.Contains(got, "create extension") {
 		t.Errorf("got the hint %q", got)
 	}
+	if postgres.Away(err) {
+		t.Errorf("%v counts as a database that is away", err)
+	}
 }
 
 func TestVectorVersions(t *testing.T) {

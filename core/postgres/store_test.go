@@ -106,6 +106,9 @@ func TestUnreachableDatabaseIsUnavailable(t *testing.T) {
 	defer store.Close()
 	wantKind(t, store.Ready(t.Context()), core.Unavailable)
 	wantKind(t, store.Migrate(t.Context()), core.Unavailable)
+	if err := store.Migrate(t.Context()); !postgres.Away(err) {
+		t.Errorf("%v does not count as a database that is away", err)
+	}
 	_, err = store.Authenticate(t.Context(), secret("x"))
 	wantKind(t, err, core.Unavailable)
 	wantKind(t, store.AppendAudit(t.Context(), []core.AuditEntry{{}}, nil), core.Unavailable)
