@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/toolscout/toolscout/cmd/toolscout/config"
 	"github.com/toolscout/toolscout/core"
@@ -168,16 +169,30 @@ func all[T any](ctx context.Context, a *api, path string, query url.Values, most
 }
 
 // named finds the id of what is called name in a list; an id is taken as it is.
+// Tokens need not have names of their own, and revoked ones answer to none.
 func named(ctx context.Context, a *api, path, what, name string) (string, error) {
-	type item struct{ ID, Name string }
+	type item struct {
+		ID, Name  string
+		RevokedAt *time.Time
+	}
 	items, err := all[item](ctx, a, path, nil, 0)
 	if err != nil {
 		return "", err
 	}
+	var ids []string
 	for _, i := range items {
-		if i.ID == name || i.Name == name {
+		if i.ID == name {
 			return i.ID, nil
 		}
+		if i.Name == name && i.RevokedAt == nil {
+			ids = append(ids, i.ID)
+		}
 	}
-	return "", fmt.Errorf("no %s is called %q: see toolscout %ss list", what, name, what)
+	switch len(ids) {
+	case 0:
+		return "", fmt.Errorf("no %s is called %q: see toolscout %ss list", what, name, what)
+	case 1:
+		return ids[0], nil
+	}
+	return "", fmt.Errorf("%d %ss are called %q: say which by its id\n  %s", len(ids), what, name, strings.Join(ids, "\n  "))
 }

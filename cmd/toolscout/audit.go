@@ -54,7 +54,7 @@ func (p *program) audit() *cobra.Command {
 func (p *program) auditTable(entries []core.UsageEntry) {
 	var rows [][]string
 	for _, e := range slices.Backward(entries) {
-		rows = append(rows, []string{e.Time.Local().Format("01-02 15:04:05"), e.Actor, dash(e.Agent), e.Action, dash(short(e.ToolName, 40)), dash(e.ServerName),
+		rows = append(rows, []string{e.Time.Local().Format("01-02 15:04:05"), e.Actor, dash(short(e.Agent, 40)), e.Action, dash(short(e.ToolName, 40)), dash(e.ServerName),
 			string(e.Outcome), dash(string(e.ErrorKind)), fmt.Sprintf("%.1f ms", e.DurationMs)})
 	}
 	p.table("nothing yet", []string{"TIME", "WHO", "AGENT", "ACTION", "TOOL", "SERVER", "OUTCOME", "WHY", "TOOK"}, rows)

@@ -55,8 +55,8 @@ func (s *server) watchStart(ctx context.Context, w io.Writer) {
 		if index.Total > 0 {
 			say("index", "index "+indexLine(index))
 		}
-		if pending == 0 && index.State != "running" && index.Indexed+index.Failed >= index.Total {
-			return
+		if pending == 0 && (index.State != "running" || index.Error != "") {
+			return // an embedding service that is away can stay so for long
 		}
 		select {
 		case <-ctx.Done():
@@ -66,13 +66,17 @@ func (s *server) watchStart(ctx context.Context, w io.Writer) {
 	}
 }
 
+// emptyAfter is how long a server is healthy before having no tools is believed:
+// they are written a moment after it answered.
+const emptyAfter = 3 * time.Second
+
 // settled reports whether a server has been tried: what it offers is known, or why not.
 func settled(s core.Server) bool {
 	switch s.Health.State {
 	case core.Down, core.Misconfigured, core.Unstable, core.Stopped:
 		return true
 	case core.Healthy:
-		return s.ToolCount > 0
+		return s.ToolCount > 0 || time.Since(s.Health.Since) > emptyAfter
 	}
 	return false
 }

@@ -182,7 +182,7 @@ func (p *program) registered(ctx context.Context, d *checkup) bool {
 		}
 		switch s.Health.State {
 		case core.Down, core.Misconfigured:
-			d.add("server "+s.Name, fmt.Errorf("%s at stage %s: %s", s.Health.State, dash(s.Health.Stage), s.Health.Message), "")
+			d.add("server "+s.Name, fmt.Errorf("%s at stage %s: %s", s.Health.State, dash(s.Health.Stage), short(s.Health.Message, 400)), "")
 		default:
 			d.add("server "+s.Name, nil, fmt.Sprintf("%s, %d tools", dash(string(s.Health.State)), s.ToolCount))
 		}
@@ -207,10 +207,10 @@ func (p *program) declared(ctx context.Context, d *checkup, cfg config.Config) {
 		}
 		r := pool.Test(ctx, &s)
 		if !r.OK {
-			d.add("server "+s.Name, fmt.Errorf("failed to %s: %s", dash(r.Stage), r.Message), "")
+			d.add("server "+s.Name, fmt.Errorf("failed to %s: %s", dash(r.Stage), short(r.Message, 400)), "")
 			continue
 		}
-		d.add("server "+s.Name, nil, fmt.Sprintf("%s %s, %d tools", r.Name, r.Version, r.ToolCount))
+		d.add("server "+s.Name, nil, fmt.Sprintf("%s %s, %d tools", short(r.Name, 100), short(r.Version, 100), r.ToolCount))
 	}
 }
 

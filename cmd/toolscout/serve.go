@@ -47,8 +47,11 @@ func (p *program) serve() *cobra.Command {
 				p.people = p.stdout
 			}
 			return p.runServer(c.Context(), cfg, newLogger(logs, cfg.LogLevel), func(ctx context.Context, s started) {
-				if banner {
+				switch {
+				case banner:
 					welcome(ctx, p.people, s)
+				case s.token.fresh:
+					fmt.Fprintf(p.stdout, "the first admin's token, shown this once and kept in %s:\n%s\n", s.token.file, s.token.value)
 				}
 			})
 		},

@@ -157,6 +157,7 @@ func (p *program) serversEdit() *cobra.Command {
 	d.flags(c)
 	c.Flags().StringVar(&name, "name", "", "a new name")
 	c.Flags().StringVar(&status, "status", "", "active or inactive")
+	c.Flags().DurationVar(&wait, "wait", 60*time.Second, "how long to wait for its tools; 0: do not")
 	return c
 }
 
@@ -187,10 +188,10 @@ func (p *program) serversTest() *cobra.Command {
 
 func (p *program) testLine(r rest.TestResult) {
 	if r.OK {
-		fmt.Fprintf(p.stdout, "works: %s %s, protocol %s, %d tools\n", r.Name, r.Version, r.Protocol, r.ToolCount)
+		fmt.Fprintf(p.stdout, "works: %s %s, protocol %s, %d tools\n", short(r.Name, 100), short(r.Version, 100), short(r.Protocol, 100), r.ToolCount)
 		return
 	}
-	fmt.Fprintf(p.stdout, "failed to %s: %s\n", dash(r.Stage), r.Message)
+	fmt.Fprintf(p.stdout, "failed to %s: %s\n", dash(r.Stage), short(r.Message, 400))
 }
 
 func (p *program) serversImport() *cobra.Command {

@@ -29,6 +29,7 @@ func Settings() []Setting {
 		{Name: "TOOLSCOUT_ALLOWED_ORIGINS", Help: "further origins whose pages may call, separated by commas; our own always may"},
 		{Name: "TOOLSCOUT_EMBEDDINGS", Help: "`builtin`, `openai`, `ollama`, or the base URL of any OpenAI-compatible endpoint; default: what the file says, or `builtin`"},
 		{Name: "TOOLSCOUT_LOG_LEVEL", Default: "info", Help: "`debug`, `info`, `warn` or `error`"},
+		{Name: "TOOLSCOUT_APT_MIRROR", Help: "a mirror of the Debian archive to fetch the embedded Postgres from; default: the one that the machine's apt uses"},
 	}
 }
 
