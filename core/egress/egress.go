@@ -143,6 +143,7 @@ var (
 		netip.MustParsePrefix("224.0.0.0/4"),     // multicast
 		netip.MustParsePrefix("240.0.0.0/4"),     // reserved, broadcast
 		netip.MustParsePrefix("::/96"),           // unspecified, loopback, IPv4-compatible
+		netip.MustParsePrefix("::ffff:0:0:0/96"), // IPv4-translated (RFC 2765)
 		netip.MustParsePrefix("64:ff9b:1::/48"),  // local-use NAT64
 		netip.MustParsePrefix("100::/64"),        // discard
 		netip.MustParsePrefix("2001::/23"),       // Teredo and other protocol assignments
@@ -153,5 +154,8 @@ var (
 		netip.MustParsePrefix("fe80::/10"),       // link-local
 		netip.MustParsePrefix("fec0::/10"),       // site-local
 		netip.MustParsePrefix("ff00::/8"),        // multicast
+
+		// Where Azure hands a machine its secrets: public by its number alone.
+		netip.MustParsePrefix("168.63.129.16/32"),
 	}
 )

@@ -45,6 +45,8 @@ func TestCheck(t *testing.T) {
 		{"::ffff:169.254.169.254", false},
 		{"64:ff9b::a9fe:a9fe", false}, // NAT64 of the metadata service
 		{"64:ff9b:1::a00:1", false},
+		{"168.63.129.16", false},
+		{"::ffff:0:127.0.0.1", false}, // translated
 		{"2002:7f00:1::", false},    // 6to4 of loopback
 		{"2002:a9fe:a9fe::", false}, // 6to4 of the metadata service
 		{"2001:0:1::1", false},      // Teredo
