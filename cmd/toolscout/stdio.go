@@ -64,6 +64,7 @@ func (p *program) ownServer(ctx context.Context, token string) error {
 	g := errgroup.Group{}
 	g.Go(func() error {
 		defer close(ready)
+		defer cancel() // a server that ends takes the conversation along
 		return p.runServer(ctx, cfg, newLogger(p.stderr, cfg.LogLevel), func(_ context.Context, s started) { ready <- s })
 	})
 	s, ok := <-ready
@@ -75,8 +76,8 @@ func (p *program) ownServer(ctx context.Context, token string) error {
 	}
 	err = mcpserver.Attach(ctx, p.stdin, p.stdout, s.url+"/mcp", token, http.DefaultClient)
 	cancel()
-	if werr := g.Wait(); err == nil {
-		err = werr
+	if werr := g.Wait(); werr != nil {
+		return werr // why the conversation ended
 	}
 	return err
 }
