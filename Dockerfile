@@ -8,7 +8,9 @@ ARG VERSION=0.1.0
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /toolscout ./cmd/toolscout
 
 FROM node:22-trixie-slim
-RUN useradd --create-home --home-dir /var/lib/toolscout toolscout
+# The folder is made here so that a volume over it belongs to the user too.
+RUN useradd --create-home --home-dir /var/lib/toolscout toolscout \
+  && install -d -o toolscout -g toolscout -m 0700 /var/lib/toolscout/data
 COPY --from=build /toolscout /usr/local/bin/toolscout
 COPY LICENSE NOTICE /usr/share/doc/toolscout/
 USER toolscout

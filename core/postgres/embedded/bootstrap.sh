@@ -39,7 +39,8 @@ No private PostgreSQL could be put in place. Any one of these also gives Toolsco
   macOS                 brew install postgresql@17 pgvector
   Fedora 43 and later   dnf install postgresql-server pgvector
   anywhere              docker compose up -d postgres
-                        and DATABASE_URL=<its connection URL>; any PostgreSQL 15+ with pgvector 0.8+ will do
+                        and DATABASE_URL=postgres://toolscout:toolscout@127.0.0.1:5433/toolscout
+                        (or that of any PostgreSQL 15+ with pgvector 0.8+)
 ADVICE
 	exit 1
 }
