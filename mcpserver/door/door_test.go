@@ -1,17 +1,21 @@
 package door_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -201,6 +205,72 @@ func TestBodyLimit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLargeBodyIsReadOn: a client that sends all before it reads anything gets its
+// answer, and not a broken connection.
+func TestLargeBodyIsReadOn(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t, door.Config{MaxBody: 1 << 10})
+	s := httptest.NewServer(d.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err != nil {
+			door.Problem(w, err)
+		}
+	})))
+	t.Cleanup(s.Close)
+	const size = 16 << 20
+	chunk := strings.Repeat("x", size)
+	for name, request := range map[string]string{
+		"announced": fmt.Sprintf("Content-Length: %d\r\n\r\n%s", size, chunk),
+		"chunked":   fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", size, chunk),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", s.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: localhost\r\n"+request); err != nil {
+				t.Fatal(err)
+			}
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if res.StatusCode != http.StatusRequestEntityTooLarge {
+				t.Errorf("got %s", res.Status)
+			}
+		})
+	}
+}
+
+// deadlines is a ResponseWriter that notes the deadlines of its connection.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	read, write time.Time
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error { d.read = at; return nil }
+
+func (d *deadlines) SetWriteDeadline(at time.Time) error { d.write = at; return nil }
+
+// TestDeadlines: neither a client that does not send its body nor one that does not
+// read its answer is waited for without end, but whoever has sent all may wait.
+func TestDeadlines(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t, door.Config{})
+	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	d.Guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if w.read.IsZero() || w.write.IsZero() {
+			t.Errorf("at first the deadlines are %v and %v", w.read, w.write)
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		if !w.read.IsZero() {
+			t.Errorf("behind the body the deadline is %v", w.read)
+		}
+	})).ServeHTTP(w, httptest.NewRequest("POST", "http://localhost/mcp", strings.NewReader("{}")))
 }
 
 func TestRequestID(t *testing.T) {

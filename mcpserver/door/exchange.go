@@ -2,6 +2,7 @@ package door
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/toolscout/toolscout/core"
 )
@@ -17,6 +18,26 @@ type exchange struct {
 	status  int // 0 until the header is written
 	bytes   int64
 	err     error // what a problem document was made of
+
+	allowed time.Time // when a write was last given its time
+}
+
+const (
+	// writeTimeout is how long a client may let a write wait: one that does not read
+	// would hold its handler, and its session, for ever.
+	writeTimeout = 2 * time.Minute
+	// allowEvery is how often that is set anew.
+	allowEvery = 10 * time.Second
+)
+
+// allow gives what is written next its time.
+func (x *exchange) allow() {
+	now := time.Now()
+	if now.Sub(x.allowed) < allowEvery {
+		return
+	}
+	x.allowed = now
+	_ = http.NewResponseController(x.ResponseWriter).SetWriteDeadline(now.Add(writeTimeout)) // what has no connection needs none
 }
 
 // WriteHeader notes the first final status.
@@ -24,6 +45,7 @@ func (x *exchange) WriteHeader(status int) {
 	if x.status == 0 && status >= 200 {
 		x.status = status
 	}
+	x.allow()
 	x.ResponseWriter.WriteHeader(status)
 }
 
@@ -32,6 +54,7 @@ func (x *exchange) Write(p []byte) (int, error) {
 	if x.status == 0 {
 		x.status = http.StatusOK
 	}
+	x.allow()
 	n, err := x.ResponseWriter.Write(p)
 	x.bytes += int64(n)
 	return n, err
@@ -42,6 +65,7 @@ func (x *exchange) FlushError() error {
 	if x.status == 0 {
 		x.status = http.StatusOK
 	}
+	x.allow()
 	return http.NewResponseController(x.ResponseWriter).Flush()
 }
 

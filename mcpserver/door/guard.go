@@ -22,6 +22,7 @@ func (d *Door) Guard(next http.Handler) http.Handler {
 		start := time.Now()
 		x := &exchange{ResponseWriter: w}
 		x.request.ID = newID()
+		x.allow() // the connection may carry the deadline of an earlier answer
 		w.Header().Set(requestIDHeader, x.request.ID)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		defer d.logLine(r, x, start)
@@ -43,16 +44,10 @@ func (d *Door) admit(x *exchange, r *http.Request, next http.Handler) {
 	if cross && allowCross(x, r) {
 		return
 	}
-	if r.ContentLength > d.config.MaxBody {
-		x.Header().Set("Connection", "close") // nobody will read the rest
-		Problem(x, &http.MaxBytesError{Limit: d.config.MaxBody})
-		return
-	}
 	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
-	if r.Body != nil && r.Body != http.NoBody {
-		r.Body = http.MaxBytesReader(x, r.Body, d.config.MaxBody)
+	if d.receive(x, r) {
+		next.ServeHTTP(x, r)
 	}
-	next.ServeHTTP(x, r)
 }
 
 // newID is a fresh UUIDv7: a client's own request id would let it write into the

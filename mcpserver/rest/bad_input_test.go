@@ -190,6 +190,12 @@ func TestLargeBody(t *testing.T) {
 	if res.StatusCode != 413 {
 		t.Errorf("without a length: got %d", res.StatusCode)
 	}
+	r.flush(t)
+	var rows rest.List[rest.AuditEntry]
+	r.want(t, 200, &rows, r.admin, "GET", "/v1/admin/audit?requestId="+res.Header.Get("X-Request-Id"), "")
+	if len(rows.Items) != 1 || rows.Items[0].Outcome != core.OutcomeInvalid {
+		t.Errorf("without a length: got %+v in the audit", rows.Items)
+	}
 }
 
 // TestBehindAnotherRouter: the router in front leaves refusals to this one.
