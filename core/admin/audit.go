@@ -38,19 +38,3 @@ func (a *Admin) settle(ctx context.Context) {
 	defer cancel()
 	_ = a.audit.Flush(ctx)
 }
-
-// PruneAudit removes what is older than a time from audit and usage, and leaves a
-// row that says so. It gives their number.
-func (a *Admin) PruneAudit(ctx context.Context, req core.Request, before time.Time) (pruned int64, err error) {
-	err = a.change(ctx, req, "audit.prune", func(by *core.AuditEntry) error {
-		by.Details = details("before", before.UTC())
-		if before.After(time.Now()) {
-			return invalid([]core.Fault{{Pointer: "/before", Message: "is in the future"}})
-		}
-		if pruned, err = a.store.PruneAudit(ctx, before); err != nil {
-			return err
-		}
-		return a.audit.Record(ctx, timed(by))
-	})
-	return pruned, err
-}

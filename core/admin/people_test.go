@@ -204,7 +204,7 @@ func TestIndexDomainsAndTrial(t *testing.T) {
 	}
 }
 
-func TestAuditIsReadAndPruned(t *testing.T) {
+func TestAuditIsRead(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t, admin.Policy{})
 	ctx := t.Context()
@@ -217,18 +217,6 @@ func TestAuditIsReadAndPruned(t *testing.T) {
 	}
 	if list, err := b.Usage(ctx, b.admin, postgres.AuditFilter{}, core.Page{}); err != nil || len(list.Items) != 0 {
 		t.Errorf("usage %+v, %v", list, err)
-	}
-	if _, err := b.PruneAudit(ctx, b.admin, time.Now().Add(time.Hour)); !errors.Is(err, core.InvalidParams) {
-		t.Errorf("a time to come: %v, want invalid_params", err)
-	}
-	if err := b.audit.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := b.PruneAudit(ctx, b.admin, time.Now()); err != nil || n < 2 {
-		t.Errorf("pruned %d, %v", n, err)
-	}
-	if row := b.row(t, "audit.prune"); row.Outcome != core.OutcomeOK {
-		t.Errorf("row %+v", row)
 	}
 }
 
