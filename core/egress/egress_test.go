@@ -47,9 +47,9 @@ func TestCheck(t *testing.T) {
 		{"64:ff9b:1::a00:1", false},
 		{"168.63.129.16", false},
 		{"::ffff:0:127.0.0.1", false}, // translated
-		{"2002:7f00:1::", false},    // 6to4 of loopback
-		{"2002:a9fe:a9fe::", false}, // 6to4 of the metadata service
-		{"2001:0:1::1", false},      // Teredo
+		{"2002:7f00:1::", false},      // 6to4 of loopback
+		{"2002:a9fe:a9fe::", false},   // 6to4 of the metadata service
+		{"2001:0:1::1", false},        // Teredo
 		{"fd00:ec2::254", false},
 		{"fc00::1", false},
 		{"fe80::1", false},
