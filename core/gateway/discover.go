@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"math"
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/access"
@@ -55,7 +56,8 @@ func (g *Gateway) search(ctx context.Context, t task, q search.Query, detail str
 			continue
 		}
 		item := shapeTool(tool, detail)
-		item.Score = &h.Score
+		score := math.Round(h.Score*1000) / 1000 // more digits would only cost tokens
+		item.Score = &score
 		list.Items = append(list.Items, item)
 	}
 	return list, nil
