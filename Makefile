@@ -41,7 +41,7 @@ race: $(BIN) $(PGRUN) ## The same under the race detector
 	@scripts/test-tools.sh
 	@$(PGRUN) -nosync -- $(GO) test -race -timeout 40m ./...
 
-lint: ## gofmt, go vet, go fix, staticcheck, shell syntax, compose file
+lint: ## gofmt, go vet, go fix, staticcheck, go mod tidy, shell syntax
 	@scripts/lint.sh $(STATICCHECK)
 
 eval: $(BIN) ## Measure retrieval quality on the sets in EVAL_DIR
@@ -55,7 +55,7 @@ fuzz: $(PGRUN) ## Fuzz every target for FUZZTIME each
 	@$(PGRUN) -nosync -- scripts/fuzz.sh $(FUZZTIME)
 
 docs: ## Write the references in docs/ anew from the code
-	@$(GO) test ./cmd/toolscout/... ./mcpserver/rest -run 'Reference|Docs' -update
+	@$(GO) test ./cmd/toolscout/config ./mcpserver/rest -run 'Reference|Docs' -update
 
 clean: ## Remove what was built
 	@rm -rf bin .cache
