@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
+	"unicode"
 
 	"github.com/toolscout/toolscout/cmd/toolscout/config"
 	"github.com/toolscout/toolscout/core"
@@ -50,13 +52,27 @@ func (s *server) declared(ctx context.Context, cfg config.Config) ([]core.Server
 		}
 		sv = admin.Defaults(sv)
 		if faults := admin.ValidateServer(sv); len(faults) > 0 {
-			return nil, fmt.Errorf("%s: gateway.servers[%d] (%s): %s: %s", cfg.File, i, sv.Name, faults[0].Pointer, faults[0].Message)
+			key := fmt.Sprintf("gateway.servers[%d]%s", i, fileKey(faults[0].Pointer))
+			return nil, fmt.Errorf("%s (%s): %s", cfg.At(key), sv.Name, faults[0].Message)
 		}
 		old := before[sv.Name]
 		sv.Env, sv.Headers = s.seal(sv.Env, old.Env), s.seal(sv.Headers, old.Headers)
 		out = append(out, sv)
 	}
 	return out, nil
+}
+
+// fileKey is a JSON pointer into a server as the file writes it: /requiredRoles/0
+// is .required_roles.0.
+func fileKey(pointer string) string {
+	var b strings.Builder
+	for _, r := range strings.ReplaceAll(pointer, "/", ".") {
+		if unicode.IsUpper(r) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
 }
 
 // seal encrypts the values that are no references. One that is stored already

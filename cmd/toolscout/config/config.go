@@ -31,6 +31,8 @@ type Config struct {
 	Gateway    Gateway
 	Embeddings Embeddings
 	Audit      Audit
+
+	lines map[string]int // of the file's keys
 }
 
 // Gateway is the [gateway] table.
@@ -106,6 +108,7 @@ func Load(src Source, flags map[string]string) (Config, error) {
 		if f, err = parseFile(c.File, raw); err != nil {
 			return Config{}, err
 		}
+		c.lines = keyLines(raw)
 	}
 	if err := c.fromFile(f, c.lookup(src)); err != nil {
 		return Config{}, err

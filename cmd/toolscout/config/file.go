@@ -113,7 +113,7 @@ func (c *Config) fromFile(f file, lookup func(string) (string, bool)) error {
 	var err error
 	fail := func(key string, e error) {
 		if e != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %s: %w", c.File, key, e))
+			err = errors.Join(err, fmt.Errorf("%s: %w", c.At(key), e))
 		}
 	}
 	g := f.Gateway
@@ -140,7 +140,7 @@ func (c *Config) fromFile(f file, lookup func(string) (string, bool)) error {
 	}
 	for i, s := range g.Servers {
 		server, e := s.server()
-		fail(fmt.Sprintf("gateway.servers[%d] (%s)", i, s.Name), e)
+		fail(fmt.Sprintf("gateway.servers[%d].timeout", i), e)
 		c.Gateway.Servers = append(c.Gateway.Servers, server)
 	}
 	c.Embeddings = Embeddings{Provider: f.Embeddings.Provider, Model: f.Embeddings.Model}
@@ -184,10 +184,8 @@ func (s fileServer) server() (core.Server, error) {
 		return out, nil
 	}
 	var err error
-	if out.Timeout, err = time.ParseDuration(s.Timeout); err != nil {
-		return out, fmt.Errorf("timeout: %w", err)
-	}
-	return out, nil
+	out.Timeout, err = time.ParseDuration(s.Timeout)
+	return out, err
 }
 
 var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
@@ -230,7 +228,7 @@ func (c *Config) embeddingsFrom(setting string, src Source) error {
 	switch e.Provider {
 	case "builtin":
 		if e.Model != "" || e.BaseURL != "" {
-			return errors.New(`embeddings: model and base_url go with provider "openai" or "ollama", not with the built-in model`)
+			return fmt.Errorf(`%s: model and base_url go with provider "openai" or "ollama", not with the built-in model`, c.At("embeddings"))
 		}
 	case "openai":
 		if e.Model == "" {
@@ -241,7 +239,11 @@ func (c *Config) embeddingsFrom(setting string, src Source) error {
 			e.Model = "nomic-embed-text"
 		}
 	default:
-		return fmt.Errorf("embeddings provider %q: want builtin, openai, ollama, or the base URL of an OpenAI-compatible endpoint in TOOLSCOUT_EMBEDDINGS", e.Provider)
+		where := "TOOLSCOUT_EMBEDDINGS"
+		if setting == "" {
+			where = c.At("embeddings.provider")
+		}
+		return fmt.Errorf("%s: %q: want builtin, openai, ollama, or in TOOLSCOUT_EMBEDDINGS the base URL of an OpenAI-compatible endpoint", where, e.Provider)
 	}
 	return nil
 }
