@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,11 +62,7 @@ func compileSchema(raw json.RawMessage) (s *schema) {
 	if err != nil {
 		return &schema{unusable: clip(plainError(err), maxMessage)}
 	}
-	s = &schema{compiled: compiled}
-	if bytes.Contains(raw, []byte(`Ref"`)) || bytes.Contains(raw, []byte(`ref"`)) || bytes.Contains(raw, []byte(`\u`)) {
-		s.cost = newCost(compiled)
-	}
-	return s
+	return &schema{compiled: compiled, cost: newCost(compiled)}
 }
 
 // decodeSchema reads a schema with the bounds of arguments. Names that occur twice
@@ -109,7 +104,7 @@ func (s *schema) check(in instance) (faults []core.Fault, warning string) {
 	if s.unusable != "" {
 		return nil, "the tool's input schema cannot be used, so the arguments were not checked: " + s.unusable
 	}
-	if s.cost != nil && s.cost.of(in) > maxEvaluations {
+	if s.cost.of(in) > maxEvaluations {
 		return nil, "the tool's input schema takes too long for these arguments, so they were not checked"
 	}
 	defer func() {

@@ -141,6 +141,24 @@ func TestUnusableSchemas(t *testing.T) {
 	}
 }
 
+// TestCostlySchema: a thousand alternatives are fine for a few values, and too many
+// for a long list of them.
+func TestCostlySchema(t *testing.T) {
+	t.Parallel()
+	values := strings.TrimSuffix(strings.Repeat(`{"const":1},`, 1000), ",")
+	for name, schema := range map[string]string{
+		"alternatives": `{"properties":{"a":{"items":{"anyOf":[` + values + `]}}}}`,
+		"values":       `{"properties":{"a":{"items":{"enum":[` + strings.Repeat("1,", 5000) + `2]}}}}`,
+	} {
+		for n, want := range map[int]string{10: "", 5000: "the tool's input schema takes too long for these arguments, so they were not checked"} {
+			faults, warning := gateway.Check(schema, `{"a":[`+strings.Repeat("2,", n)+`2]}`)
+			if warning != want || (len(faults) > 0) != (want == "" && name == "alternatives") {
+				t.Errorf("%s of %d: got %d faults, warning %q", name, n, len(faults), warning)
+			}
+		}
+	}
+}
+
 func FuzzCheck(f *testing.F) {
 	f.Add(`{"properties":{"a":{"$ref":"#"}}}`, `{"a":{"a":1}}`)
 	f.Add(`{"$dynamicRef":"#m","$dynamicAnchor":"m"}`, `{}`)
