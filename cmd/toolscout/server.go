@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -140,6 +141,10 @@ func (s *server) run(ctx context.Context) error {
 	return g.Wait()
 }
 
+// refreshTimeout bounds a refresh of the word index that nobody waits for, or it
+// could hold up those that somebody does.
+const refreshTimeout = time.Minute
+
 // listen hears of changes that other instances made, so that the word index is
 // warm before the next search asks for it.
 func (s *server) listen(ctx context.Context) error {
@@ -151,7 +156,9 @@ func (s *server) listen(ctx context.Context) error {
 		if _, err := fmt.Sscanf(payload, "catalog %d", &revision); err != nil {
 			return
 		}
-		if err := s.search.Refresh(ctx, revision); err != nil && ctx.Err() == nil {
+		ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
+		defer cancel()
+		if err := s.search.Refresh(ctx, revision); err != nil && !errors.Is(err, context.Canceled) {
 			s.log.Warn("refresh the word index", "error", err)
 		}
 	})

@@ -97,6 +97,8 @@ func (x *Indexer) pending(ctx context.Context, j *job) ([]postgres.ToolText, err
 	x.mu.Lock()
 	known := len(x.failed)
 	x.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
 	tools, err := x.store.Pending(ctx, j.model.ID, j.batch()+known)
 	if err != nil {
 		return nil, fmt.Errorf("read what is pending: %w", err)
@@ -164,6 +166,8 @@ func (x *Indexer) save(ctx context.Context, j *job, tools []postgres.ToolText, v
 	for i := range tools {
 		rows[i] = postgres.ToolVector{ToolID: tools[i].ID, TextHash: tools[i].TextHash, Vector: vectors[i]}
 	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
 	if err := x.store.SaveVectors(ctx, j.model.ID, rows); err != nil {
 		return fmt.Errorf("save %d vectors: %w", len(rows), err)
 	}
@@ -178,6 +182,8 @@ func (x *Indexer) save(ctx context.Context, j *job, tools []postgres.ToolText, v
 }
 
 func (x *Indexer) progress(ctx context.Context, j *job) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
 	pending, total, err := x.store.CountPending(ctx, j.model.ID)
 	if err != nil {
 		return // what comes next will meet it too

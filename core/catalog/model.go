@@ -26,6 +26,8 @@ func (x *Indexer) prepare(ctx context.Context) (core.Model, error) {
 			return core.Model{}, fmt.Errorf("probe %s: %w", x.embedder.Name(), err)
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
 	provider, name := split(x.embedder.Name())
 	target, err := x.store.EnsureModel(ctx, provider, name, x.embedder.Dimensions())
 	if err != nil {
@@ -51,6 +53,8 @@ func (x *Indexer) servedError() error {
 
 // refresh learns which model is active: another instance may have switched.
 func (x *Indexer) refresh(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
 	models, err := x.store.Models(ctx)
 	if err != nil {
 		return fmt.Errorf("read the models: %w", err)
@@ -114,7 +118,9 @@ func (x *Indexer) finish(ctx context.Context, target core.Model, saved int) erro
 		return nil // build calls again
 	}
 	if !done {
-		if err := x.store.ActivateModel(ctx, target.ID); err != nil {
+		asking, cancel := context.WithTimeout(ctx, storeTimeout)
+		defer cancel()
+		if err := x.store.ActivateModel(asking, target.ID); err != nil {
 			return fmt.Errorf("activate %s: %w", fullName(target), err)
 		}
 		x.log.Info("embedding model switched", "model", fullName(target))

@@ -28,6 +28,9 @@ const (
 	// A server that says at every look that its tools have changed, when they have
 	// not, is looked at after a pause that doubles from the first to the longest.
 	firstGap, longestGap = time.Second, time.Minute
+	// storeTimeout bounds one question of ours to the database, where nobody's
+	// deadline does. It is for one that is cut off: any other ends statements itself.
+	storeTimeout = time.Minute
 	// maxTries is how often a look begins anew because the server was edited meanwhile.
 	maxTries = 3
 )
@@ -305,7 +308,9 @@ func (s *Syncer) Run(ctx context.Context) error {
 
 // enqueueAll queues every active server and says when to do so again.
 func (s *Syncer) enqueueAll(ctx context.Context) time.Duration {
-	servers, _, err := s.store.AllServers(ctx)
+	asking, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	servers, _, err := s.store.AllServers(asking)
 	if err != nil {
 		if ctx.Err() == nil {
 			s.log.Warn("servers not read", "error", err)

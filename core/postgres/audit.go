@@ -253,6 +253,8 @@ func (s *Store) PruneAudit(ctx context.Context, before time.Time) (int64, error)
 }
 
 func (s *Store) pruneSome(ctx context.Context, table string, before time.Time) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
 	var n int64
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `set local toolscout.retention = 'on'`); err != nil {
