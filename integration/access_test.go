@@ -326,7 +326,13 @@ func (s *instance) rowsFor(t *testing.T, token, path string) []map[string]any {
 // post sends one message to an MCP endpoint and gives the answer, its body read.
 func (s *instance) post(t testing.TB, path, token string, headers map[string]string, body string) (*http.Response, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, s.url+path, strings.NewReader(body))
+	return s.do(t, http.MethodPost, path, token, headers, body)
+}
+
+// do sends a request just as it is.
+func (s *instance) do(t testing.TB, method, path, token string, headers map[string]string, body string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(context.Background(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,7 +101,7 @@ func TestReload(t *testing.T) {
 		"[[gateway.servers]\n":                          ".toml:1:",
 		declared(t, "four") + "colour = \"red\"\n":      "colour",
 		declared(t, "four") + declared(t, "four"):       "four",
-		declared(t, "four", `visibility = "sometimes"`): "/visibility",
+		declared(t, "four", `visibility = "sometimes"`): ".toml:5: gateway.servers[0].visibility",
 	} {
 		s.reload(t, config, failed)
 		if log := s.log.String(); !strings.Contains(log[strings.LastIndex(log, failed):], want) {

@@ -33,6 +33,7 @@ func open(body []byte) (envelope, *jsonrpc.Error) {
 	}
 	var e envelope
 	var version, method []byte
+	var answer bool
 	isObject := members(body, func(key []byte, start, end int) {
 		value := body[start:end]
 		switch string(key) {
@@ -44,15 +45,17 @@ func open(body []byte) (envelope, *jsonrpc.Error) {
 			method = value
 		case "params":
 			e.params = value
+		case "result", "error":
+			answer = true
 		}
 	})
 	if !isObject || string(version) != `"2.0"` {
 		return envelope{}, invalidRequest(`a message is an object with "jsonrpc":"2.0"`)
 	}
-	return e.checked(method)
+	return e.checked(method, answer)
 }
 
-func (e envelope) checked(method []byte) (envelope, *jsonrpc.Error) {
+func (e envelope) checked(method []byte, answer bool) (envelope, *jsonrpc.Error) {
 	if e.id != nil {
 		switch c := e.id[0]; {
 		case c == 'n': // null names no request
@@ -62,7 +65,7 @@ func (e envelope) checked(method []byte) (envelope, *jsonrpc.Error) {
 		}
 	}
 	if method == nil {
-		if e.id == nil {
+		if e.id == nil || !answer {
 			return envelope{}, invalidRequest("the method is missing")
 		}
 		return e, nil
