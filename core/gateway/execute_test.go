@@ -419,9 +419,9 @@ func TestManyAtOnce(t *testing.T) {
 
 func TestCallsOfOnePersonWaitTheirTurn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *gateway.Config) { c.PerPrincipal = 1; c.Timeout = 300 * time.Millisecond })
+	w := newWorld(t, func(c *gateway.Config) { c.PerPrincipal = 1; c.Timeout = time.Second })
 	ann, bob := w.person("ann"), w.person("bob")
-	_, ids := w.server(core.Server{Name: "up", Timeout: 2 * time.Second})
+	_, ids := w.server(core.Server{Name: "up", Timeout: 3 * time.Second})
 	slow := make(chan error, 1)
 	request := w.request(ann)
 	started := make(chan struct{})

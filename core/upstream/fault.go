@@ -119,6 +119,8 @@ func refuse(t *target, err error, sent bool) error {
 		return core.Errorf(core.Timeout, "%s did not answer in time; the call may have run", t.name).Because(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return core.Errorf(core.Unavailable, "%s could not be reached in time; the call was not sent", t.name).Because(err)
+	case errors.Is(err, context.Canceled) && sent:
+		return core.Errorf(core.Timeout, "the call was cancelled; it may have run").Because(err)
 	case errors.Is(err, context.Canceled):
 		return core.Errorf(core.Timeout, "the call was cancelled").Because(err)
 	case sent:

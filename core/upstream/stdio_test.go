@@ -416,7 +416,7 @@ func TestStdioWaitsForAChild(t *testing.T) {
 	if got := text(t, mustCall(t, p, waiting, "hello", "").Raw); got != "hello" {
 		t.Errorf("got %q, want hello", got)
 	}
-	<-ended
+	wantError(t, <-ended, core.Timeout, "may have run")
 }
 
 func TestStdioIdleIsStoppedAndStartedAgain(t *testing.T) {
