@@ -37,6 +37,10 @@ func (s *server) applyFile(ctx context.Context, cfg config.Config) error {
 
 // declared is the file's servers as the registry keeps them.
 func (s *server) declared(ctx context.Context, cfg config.Config) ([]core.Server, error) {
+	servers, err := checkDeclared(cfg)
+	if err != nil {
+		return nil, err
+	}
 	stored, _, err := s.db.AllServers(ctx)
 	if err != nil {
 		return nil, err
@@ -45,6 +49,16 @@ func (s *server) declared(ctx context.Context, cfg config.Config) ([]core.Server
 	for _, old := range stored {
 		before[old.Name] = old
 	}
+	for i, sv := range servers {
+		old := before[sv.Name]
+		servers[i].Env, servers[i].Headers = s.seal(sv.Env, old.Env), s.seal(sv.Headers, old.Headers)
+	}
+	return servers, nil
+}
+
+// checkDeclared is the file's servers with their defaults, or what is wrong with
+// the first that is not valid.
+func checkDeclared(cfg config.Config) ([]core.Server, error) {
 	var out []core.Server
 	for i, sv := range cfg.Gateway.Servers {
 		if !cfg.Gateway.Enabled {
@@ -55,8 +69,6 @@ func (s *server) declared(ctx context.Context, cfg config.Config) ([]core.Server
 			key := fmt.Sprintf("gateway.servers[%d]%s", i, fileKey(faults[0].Pointer))
 			return nil, fmt.Errorf("%s (%s): %s", cfg.At(key), sv.Name, faults[0].Message)
 		}
-		old := before[sv.Name]
-		sv.Env, sv.Headers = s.seal(sv.Env, old.Env), s.seal(sv.Headers, old.Headers)
 		out = append(out, sv)
 	}
 	return out, nil

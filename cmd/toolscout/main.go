@@ -82,6 +82,10 @@ func (p *program) root() *cobra.Command {
 	}
 	for _, c := range []*cobra.Command{p.servers(), p.tools(), p.users(), p.tokens(), p.audit(), p.index()} {
 		c.GroupID = "use"
+		if !c.Runnable() { // a word that is none of its commands is a mistake
+			c.Args = cobra.NoArgs
+			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+		}
 		root.AddCommand(c)
 		p.variable(c.PersistentFlags(), "url", "TOOLSCOUT_URL")
 	}

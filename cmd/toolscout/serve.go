@@ -102,6 +102,9 @@ func (p *program) runServer(ctx context.Context, cfg config.Config, log *slog.Lo
 	for _, name := range config.Unknown(p.source) {
 		log.Warn("unknown environment variable", "name", name)
 	}
+	if _, err := checkDeclared(cfg); err != nil {
+		return err // before a database is started for it
+	}
 	began := time.Now()
 	listener, err := listen(ctx, cfg.Addr)
 	if err != nil {

@@ -208,6 +208,9 @@ func (p *program) serversImport() *cobra.Command {
 		for _, w := range warnings {
 			fmt.Fprintf(p.stderr, "%s: %s\n", args[0], w)
 		}
+		if len(servers) == 0 {
+			return fmt.Errorf("%s: there is no server in it that can be registered", args[0])
+		}
 		if dry {
 			return p.print(rest.ServersOf(servers), func() {
 				for _, s := range servers {
