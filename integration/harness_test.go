@@ -3,7 +3,6 @@
 package integration_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -16,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -68,7 +66,7 @@ type instance struct {
 	cmd     *exec.Cmd
 	url     string
 	dataDir string
-	log     *logBuffer
+	log     logFile
 	exited  chan struct{}
 	err     error // how it exited; read after exited
 }
@@ -77,12 +75,16 @@ type instance struct {
 func start(t testing.TB, o options) *instance {
 	t.Helper()
 	s := launch(t, o)
-	select {
-	case s.url = <-s.log.url:
-	case <-s.exited:
-		t.Fatalf("toolscout ended at start: %v\n%s", s.err, s.log.tail())
+	for tick := time.Tick(2 * time.Millisecond); ; {
+		if s.url = s.log.url(); s.url != "" {
+			return s
+		}
+		select {
+		case <-s.exited:
+			t.Fatalf("toolscout ended at start: %v\n%s", s.err, s.log.tail())
+		case <-tick:
+		}
 	}
-	return s
 }
 
 // launch runs toolscout serve without waiting.
@@ -94,7 +96,7 @@ func launch(t testing.TB, o options) *instance {
 	if o.database == "" {
 		o.database = pgtest.URL(t)
 	}
-	s := &instance{t: t, dataDir: o.dataDir, log: &logBuffer{url: make(chan string, 1)}, exited: make(chan struct{})}
+	s := &instance{t: t, dataDir: o.dataDir, log: newLog(t), exited: make(chan struct{})}
 	s.cmd = exec.Command(binary, append([]string{"serve"}, o.args...)...)
 	s.cmd.Env = append(cleanEnv(), "TOOLSCOUT_ADDR=127.0.0.1:0", "TOOLSCOUT_ADMIN_TOKEN="+adminToken, "TOOLSCOUT_DATA_DIR="+o.dataDir)
 	if o.database != "embedded" {
@@ -108,7 +110,7 @@ func launch(t testing.TB, o options) *instance {
 		s.cmd.Env = append(s.cmd.Env, "TOOLSCOUT_CONFIG="+file)
 	}
 	s.cmd.Env = append(s.cmd.Env, o.env...)
-	s.cmd.Stderr = s.log
+	s.cmd.Stderr = s.log.File
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -153,40 +155,41 @@ func cleanEnv() []string {
 	return out
 }
 
-// logBuffer keeps what a server logs and hears where it listens.
-type logBuffer struct {
-	url chan string
+// logFile is where a server logs to: a file of its own, whose writing costs the
+// test nothing.
+type logFile struct{ *os.File }
 
-	mu        sync.Mutex
-	text      bytes.Buffer
-	listening bool // url has been told
+func newLog(t testing.TB) logFile {
+	t.Helper()
+	f, err := os.CreateTemp(t.TempDir(), "log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return logFile{f}
 }
 
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text.Write(p)
-	if l.listening { // the rest costs the benchmarks time
-		return len(p), nil
-	}
-	for scan := bufio.NewScanner(bytes.NewReader(p)); scan.Scan(); {
+// url is where the server listens, "" while it does not.
+func (l logFile) url() string {
+	for text := range strings.Lines(l.String()) {
 		var line struct{ Msg, Addr string }
-		if json.Unmarshal(scan.Bytes(), &line) == nil && line.Msg == "listening" {
-			l.listening = true
-			l.url <- "http://" + line.Addr
+		if json.Unmarshal([]byte(text), &line) == nil && line.Msg == "listening" {
+			return "http://" + line.Addr
 		}
 	}
-	return len(p), nil
+	return ""
 }
 
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+func (l logFile) String() string {
+	raw, err := os.ReadFile(l.Name())
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
 }
 
 // tail is the last lines of the log.
-func (l *logBuffer) tail() string {
+func (l logFile) tail() string {
 	const most = 40
 	lines := strings.SplitAfter(l.String(), "\n")
 	return strings.Join(lines[max(0, len(lines)-most):], "")
