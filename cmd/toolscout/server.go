@@ -66,7 +66,8 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 	s.indexer = catalog.NewIndexer(catalog.IndexConfig{Store: db.Store, Embedder: embedder, Make: remake(cfg.Embeddings, trusted), Logger: log})
 	s.pool = upstream.New(upstream.Config{
 		Version: versionString(), Logger: log, Getenv: cfg.Lookup(src), Open: box.Open, Trusted: trusted, Guarded: guarded,
-		MaxChildren: cfg.Gateway.MaxChildren, MaxResponse: cfg.Gateway.MaxResponseBytes, PerServer: cfg.Gateway.PerServer, CallTimeout: cfg.Gateway.CallTimeout,
+		FileCommandsOnly: !cfg.Local() && !cfg.Gateway.AllowStdioFromAPI,
+		MaxChildren:      cfg.Gateway.MaxChildren, MaxResponse: cfg.Gateway.MaxResponseBytes, PerServer: cfg.Gateway.PerServer, CallTimeout: cfg.Gateway.CallTimeout,
 		OnHealth:       s.saveHealth,
 		OnEra:          s.saveEra,
 		OnToolsChanged: func(id string) { s.syncer.Enqueue(id) },

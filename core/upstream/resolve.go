@@ -107,6 +107,9 @@ func (p *Pool) resolve(s *core.Server) (*target, *fault) {
 	if f := t.check(); f != nil {
 		return nil, f
 	}
+	if t.transport == core.Stdio && !t.trusted && p.cfg.FileCommandsOnly {
+		return nil, misconfigured("commands that the API registered are not run while we listen on more than loopback: declare the server in the configuration file, or set allow_stdio_from_api")
+	}
 	if u, err := url.Parse(t.url); err == nil && u.User != nil {
 		if password, ok := u.User.Password(); ok {
 			r.secrets = append(r.secrets, password)

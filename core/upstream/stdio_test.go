@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -438,5 +439,19 @@ func TestStdioListChanged(t *testing.T) {
 	mustCall(t, p, s, "hello", "")
 	if id := <-p.changed; id != s.ID {
 		t.Errorf("got %q, want %q", id, s.ID)
+	}
+}
+
+func TestStdioOnlyOfTheFile(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, upstream.Config{FileCommandsOnly: true})
+	declared, _ := stdioServer(t, "plain")
+	mustCall(t, p, declared, "hello", "")
+	s, log := stdioServer(t, "plain")
+	s.Origin = core.FromAPI
+	_, err := p.Call(t.Context(), upstream.Call{Server: s, Tool: "hello"})
+	wantError(t, err, core.Unavailable, "allow_stdio_from_api")
+	if _, err := os.Stat(log); err == nil {
+		t.Error("the command was run")
 	}
 }

@@ -29,6 +29,9 @@ type Config struct {
 	// all others.
 	Trusted, Guarded *egress.Guard
 
+	// FileCommandsOnly refuses the commands of servers that the file does not
+	// declare, also of those registered when that was allowed.
+	FileCommandsOnly bool
 	// MaxChildren bounds the child processes (64).
 	MaxChildren int
 	// IdleTimeout is how long an unused session lives (15 minutes).
