@@ -128,6 +128,18 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// TestStartWithoutFile starts on the same database from where no file is, as a
+// client does that runs toolscout stdio. What the file declared stays.
+func TestStartWithoutFile(t *testing.T) {
+	t.Parallel()
+	database := pgtest.URL(t)
+	start(t, options{database: database, config: declared(t, "one")}).stop(syscall.SIGTERM)
+	s := start(t, options{database: database})
+	if rows := s.rows(t, "/v1/admin/servers"); len(rows) != 1 || rows[0]["status"] != "active" {
+		t.Errorf("the registry holds %v", rows)
+	}
+}
+
 // TestEmbeddingService takes the embedding service away, gives it back, and changes
 // what it answers. Search goes on by words and says so.
 func TestEmbeddingService(t *testing.T) {

@@ -14,8 +14,12 @@ import (
 )
 
 // applyFile makes the registry hold what the file declares: all of it, or
-// nothing and an error.
+// nothing and an error. Without a file the registry stays as it is: who starts
+// Toolscout from another folder has not taken anything out of a file.
 func (s *server) applyFile(ctx context.Context, cfg config.Config) error {
+	if cfg.File == "" {
+		return nil
+	}
 	servers, err := s.declared(ctx, cfg)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ func Reference() string {
 		fmt.Fprintf(&b, "\n### `[%s]`\n\n", table.Tag.Get("toml"))
 		keysTable(&b, table.Type)
 	}
-	b.WriteString("\n### `[[gateway.servers]]`\n\nOne table for each server. A server that leaves the file becomes inactive; its id and\neverybody's switches stay for when it comes back.\n\n")
+	b.WriteString("\n### `[[gateway.servers]]`\n\nOne table for each server. A server that leaves the file becomes inactive; its id and\neverybody's switches stay for when it comes back. A start without a file changes none.\n\n")
 	keysTable(&b, reflect.TypeFor[fileServer]())
 	return b.String()
 }
