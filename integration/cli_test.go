@@ -152,7 +152,7 @@ func TestCommands(t *testing.T) {
 			args   []string
 			stdout string
 		}{
-			{[]string{"tools", "list", "--domain", "demo"}, "SCORE  NAME    DOMAIN  WHAT IT DOES\n       a_echo  demo    Answers with the arguments it was given\n"},
+			{[]string{"tools", "list", "--domain", "demo"}, "NAME    SERVER  DOMAIN  WHAT IT DOES\na_echo  a       demo    Answers with the arguments it was given\n"},
 			{[]string{"tools", "call", "a_echo", "x=1"}, "echo\n"},
 			{[]string{"servers", "off", "a"}, "a is off\n"},
 			{[]string{"tools", "list", "--domain", "demo"}, "no tools\n"},
@@ -207,7 +207,10 @@ func TestCommands(t *testing.T) {
 			{"unknown tool", env, []string{"tools", "call", "nothing"}, `there is no tool "nothing"`},
 			{"arguments that are no JSON", env, []string{"tools", "call", "a_echo", "{x}"}, "not valid JSON"},
 			{"argument without a value", env, []string{"tools", "call", "a_echo", "x"}, "NAME=VALUE"},
-			{"server without anything", env, []string{"servers", "add", "b"}, "b"},
+			{"server without anything", env, []string{"servers", "add", "b"}, "its command after --"},
+			{"edit of nothing", env, []string{"servers", "edit", "a"}, "nothing to change"},
+			{"token that ended before it began", env, []string{"tokens", "create", "ann", "--expires", "-1h"}, "--expires"},
+			{"query left out", env, []string{"tools", "search"}, "usage: toolscout tools search QUERY"},
 			{"user twice", env, []string{"users", "add", "ann"}, "already a user of this name"},
 			{"import of no file", env, []string{"servers", "import", filepath.Join(dir, "none.json")}, "none.json"},
 			{"import of a broken file", env, []string{"servers", "import", write("broken.json", `{"mcpServers":{"a":`)}, "broken.json"},

@@ -71,7 +71,9 @@ func (e *problem) Error() string {
 		fmt.Fprintf(&b, "the server answered %d %s", e.status, http.StatusText(e.status))
 	}
 	for _, f := range e.Errors {
-		fmt.Fprintf(&b, "\n  %s: %s", f.Pointer, f.Message)
+		if !strings.Contains(e.Detail, f.Message) {
+			fmt.Fprintf(&b, "\n  %s: %s", f.Pointer, f.Message)
+		}
 	}
 	for _, c := range e.Candidates {
 		fmt.Fprintf(&b, "\n  %s", c)

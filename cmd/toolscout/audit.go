@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -17,6 +18,9 @@ func (p *program) audit() *cobra.Command {
 	var limit int
 	filter := map[string]*string{}
 	c := &cobra.Command{Use: "audit", Short: "What happened: every call and every change", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+		if since < 0 {
+			return errors.New("--since: want how long ago, as in 1h")
+		}
 		a, err := p.api()
 		if err != nil {
 			return err

@@ -95,7 +95,7 @@ func serverState(s core.Server) string {
 func bannerText(program string, s started) string {
 	var b strings.Builder
 	base, token := s.server.publicURL, s.token
-	secret := "$TOOLSCOUT_TOKEN"
+	secret := "ts_…"
 	fmt.Fprintf(&b, "\nToolscout is ready.\n\n  MCP      %s/mcp\n  API      %s/docs\n", base, base)
 	switch {
 	case token.fresh:
@@ -116,6 +116,10 @@ func bannerText(program string, s started) string {
 	}
 	client, _ := json.MarshalIndent(map[string]any{"mcpServers": map[string]any{"toolscout": map[string]any{
 		"type": "http", "url": base + "/mcp", "headers": map[string]string{"Authorization": "Bearer " + secret}}}}, "  ", "  ")
-	fmt.Fprintf(&b, "\nPaste into an MCP client:\n\n  %s\n\n", client)
+	with := ""
+	if !token.fresh {
+		with = ", with the token in it"
+	}
+	fmt.Fprintf(&b, "\nPaste into an MCP client%s:\n\n  %s\n\n", with, client)
 	return b.String()
 }

@@ -65,9 +65,11 @@ func (p *program) root() *cobra.Command {
 		Use:           "toolscout",
 		Short:         "Thousands of tools for a language model, through five",
 		Long:          "Toolscout keeps a registry of MCP servers, indexes their tools, and offers five of its own\nthat find and run them.\n\nStart with: toolscout serve",
+		Version:       versionString(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetVersionTemplate("toolscout {{.Version}}\n")
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
@@ -89,5 +91,21 @@ func (p *program) root() *cobra.Command {
 		root.AddCommand(c)
 		p.variable(c.PersistentFlags(), "url", "TOOLSCOUT_URL")
 	}
+	sayUsage(root)
 	return root
+}
+
+// sayUsage has each command answer wrong arguments with how it is called.
+func sayUsage(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return fmt.Errorf("%w\n  usage: %s", err, c.UseLine())
+			}
+			return nil
+		}
+	}
+	for _, sub := range c.Commands() {
+		sayUsage(sub)
+	}
 }

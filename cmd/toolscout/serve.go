@@ -166,7 +166,7 @@ func (p *program) runServer(ctx context.Context, cfg config.Config, log *slog.Lo
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s is in use: stop what listens there, or choose another with --addr", addr)
+		return nil, fmt.Errorf("%s is in use: stop what listens there, or choose another with --addr or TOOLSCOUT_ADDR", addr)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -90,12 +91,15 @@ func (p *program) serversAdd() *cobra.Command {
 	var d definition
 	wait := time.Duration(0)
 	c := &cobra.Command{Use: "add NAME (--url URL | -- COMMAND [ARG ...])", Short: "Register a server; it is connected, listed and indexed at once",
-		Example: "  toolscout servers add files --domain files -- npx -y @modelcontextprotocol/server-filesystem /srv/docs\n" +
+		Example: "  toolscout servers add docs --prefix docs_ -- npx -y @modelcontextprotocol/server-filesystem /srv/docs\n" +
 			"  toolscout servers add db --url https://db.example.com/mcp --header 'Authorization=Bearer ${DB_TOKEN}'",
 		Args: cobra.MinimumNArgs(1), RunE: func(c *cobra.Command, args []string) error {
 			in, err := d.body(c, args[1:])
 			if err != nil {
 				return err
+			}
+			if in["transport"] == nil {
+				return errNoWay
 			}
 			in["name"] = args[0]
 			a, err := p.api()
@@ -146,6 +150,9 @@ func (p *program) serversEdit() *cobra.Command {
 				in[flag] = v
 			}
 		}
+		if len(in) == 0 {
+			return errNothing
+		}
 		return p.onServer(c, args[0], func(a *api, id string) error {
 			var s rest.Server
 			if err := a.do(c.Context(), http.MethodPatch, serversPath+"/"+id+waiting(wait), in, &s); err != nil {
@@ -167,6 +174,9 @@ func (p *program) serversTest() *cobra.Command {
 		in, err := d.body(c, args)
 		if err != nil {
 			return err
+		}
+		if in["transport"] == nil {
+			return errNoWay
 		}
 		in["name"] = "test"
 		a, err := p.api()
@@ -311,9 +321,18 @@ func (p *program) serversSwitch(word string, on bool) *cobra.Command {
 		}
 		return p.print(map[string]any{"id": id, "enabled": on}, func() { fmt.Fprintf(p.stdout, "%s is %s\n", args[0], word) })
 	}}
-	c.Flags().StringVar(&user, "user", "", "for this user, by name or id (admins only); a hidden server is opened to them")
+	help := "for this user, by name or id (admins only)"
+	if on {
+		help += "; a hidden server is opened to them"
+	}
+	c.Flags().StringVar(&user, "user", "", help)
 	return c
 }
+
+var (
+	errNothing = errors.New("nothing to change: say what with flags (--help lists them)")
+	errNoWay   = errors.New("give the server's --url, or its command after --")
+)
 
 // definition is a server's configuration as flags.
 type definition struct {

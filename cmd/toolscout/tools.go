@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,9 @@ type foundTools struct {
 		ID, Name, Description, Domain, ServerID, Signature string
 		Score                                              *float64
 	} `json:"items"`
+	Servers map[string]struct {
+		Name string `json:"name"`
+	} `json:"servers"`
 	Suggestion string `json:"suggestion"`
 	Degraded   string `json:"degraded"`
 	NextCursor string `json:"nextCursor"`
@@ -82,15 +86,19 @@ func (p *program) findTools(c *cobra.Command, q url.Values, domain, server strin
 }
 
 func (p *program) toolTable(found foundTools) {
+	head := []string{"NAME", "SERVER", "DOMAIN", "WHAT IT DOES"}
 	var rows [][]string
 	for _, t := range found.Items {
-		score := ""
+		row := []string{t.Name, found.Servers[t.ServerID].Name, t.Domain, short(t.Description, 70)}
 		if t.Score != nil {
-			score = fmt.Sprintf("%.2f", *t.Score)
+			row = append([]string{fmt.Sprintf("%.2f", *t.Score)}, row...)
 		}
-		rows = append(rows, []string{score, t.Name, t.Domain, short(t.Description, 70)})
+		rows = append(rows, row)
 	}
-	p.table("no tools", []string{"SCORE", "NAME", "DOMAIN", "WHAT IT DOES"}, rows)
+	if len(rows) > 0 && len(rows[0]) > len(head) {
+		head = append([]string{"SCORE"}, head...)
+	}
+	p.table("no tools", head, rows)
 	for _, line := range []string{found.Suggestion, found.Degraded} {
 		if line != "" {
 			fmt.Fprintln(p.stderr, line)
@@ -100,7 +108,7 @@ func (p *program) toolTable(found foundTools) {
 		fmt.Fprintln(p.stderr, "there are more: raise --limit")
 	}
 	if len(found.Items) > 0 {
-		fmt.Fprintf(p.stderr, "next: toolscout tools show %s\n", found.Items[0].Name)
+		fmt.Fprintf(p.stderr, "next: %s tools show %s\n", os.Args[0], found.Items[0].Name)
 	}
 }
 

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -54,7 +56,7 @@ func (p *program) usersAdd() *cobra.Command {
 			return err
 		}
 		return p.print(u, func() {
-			fmt.Fprintf(p.stdout, "added %s (%s)\nnext: toolscout tokens create %s\n", u.Name, u.ID, u.Name)
+			fmt.Fprintf(p.stdout, "added %s (%s)\nnext: %s tokens create %s\n", u.Name, u.ID, os.Args[0], u.Name)
 		})
 	}}
 	c.Flags().StringVar(&email, "email", "", "an address to reach them")
@@ -71,6 +73,9 @@ func (p *program) usersEdit() *cobra.Command {
 			if c.Flags().Changed(strings.TrimSuffix(flag, "s")) {
 				in[flag] = v
 			}
+		}
+		if len(in) == 0 {
+			return errNothing
 		}
 		return p.onUser(c, args[0], func(a *api, id string) error {
 			var u core.User
@@ -138,6 +143,9 @@ func (p *program) tokensCreate() *cobra.Command {
 	var name, agent string
 	var expires time.Duration
 	c := &cobra.Command{Use: "create USER", Short: "Make a token; it is shown this once", Args: cobra.ExactArgs(1), RunE: func(c *cobra.Command, args []string) error {
+		if expires < 0 {
+			return errors.New("--expires: want how long it is valid, as in 720h")
+		}
 		in := map[string]any{"name": name, "agent": agent}
 		if expires > 0 {
 			in["expiresAt"] = time.Now().Add(expires).UTC()
