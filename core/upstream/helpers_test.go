@@ -187,7 +187,8 @@ func wantError(t *testing.T, err error, kind core.Kind, parts ...string) {
 	}
 }
 
-// newSDKServer is a server of the SDK. calls, if not nil, counts executions.
+// newSDKServer is a server of the SDK. calls, if not nil, counts executions, and
+// cancellations with them.
 func newSDKServer(calls *atomic.Int64) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "sdk", Version: "9"}, &mcp.ServerOptions{
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}})
@@ -212,6 +213,9 @@ func newSDKServer(calls *atomic.Int64) *mcp.Server {
 	})
 	tool("wait", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		<-ctx.Done()
+		if calls != nil {
+			calls.Add(1)
+		}
 		return nil, ctx.Err()
 	})
 	return s

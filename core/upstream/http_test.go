@@ -99,18 +99,21 @@ func TestEveryTransport(t *testing.T) {
 
 func TestEveryTransportCancels(t *testing.T) {
 	t.Parallel()
-	var calls atomic.Int64
-	for name, make := range sdkTransports(&calls) {
+	for name := range sdkTransports(nil) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPool(t, upstream.Config{})
-			s := make(t)
+			var calls atomic.Int64
+			s := sdkTransports(&calls)[name](t)
 			mustCall(t, p, s, "echo", "{}")
 			limited := *s
 			limited.Timeout = 100 * time.Millisecond
 			_, err := p.Call(t.Context(), upstream.Call{Server: &limited, Tool: "wait"})
 			wantError(t, err, core.Timeout, "may have run")
 			mustCall(t, p, s, "echo", "{}")
+			if name != "stdio" { // that one counts in another process
+				await(t, "the server hears of it", func() bool { return calls.Load() == 4 })
+			}
 		})
 	}
 }
