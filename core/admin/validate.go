@@ -167,9 +167,10 @@ func (f *faults) url(raw string) {
 	}
 }
 
-// ownHeaders are written by the protocol itself, or would smuggle a request.
-var ownHeaders = []string{"connection", "content-length", "content-type", "host", "keep-alive", "mcp-method", "mcp-name",
-	"mcp-protocol-version", "mcp-session-id", "te", "trailer", "transfer-encoding", "upgrade", "accept"}
+// ownHeaders are written by the protocol itself, would smuggle a request, or would
+// have Go's client send one again by itself (idempotency-key).
+var ownHeaders = []string{"connection", "content-length", "content-type", "host", "idempotency-key", "keep-alive", "mcp-method", "mcp-name",
+	"mcp-protocol-version", "mcp-session-id", "te", "trailer", "transfer-encoding", "upgrade", "accept", "x-idempotency-key"}
 
 func (f *faults) header(name, value string) {
 	at := "/headers/" + escape(name)
