@@ -15,15 +15,16 @@ import (
 // welcome shows how the servers come up and their tools are indexed, and then
 // what to try next.
 func welcome(ctx context.Context, w io.Writer, s started) {
-	s.server.watchStart(ctx, w)
+	s.server.watchStart(ctx, w, s.began)
 	if ctx.Err() == nil {
 		fmt.Fprint(w, bannerText(os.Args[0], s))
 	}
 }
 
 // watchStart prints each change of a server's state and of the index until all
-// servers have been tried and nothing waits for a vector.
-func (s *server) watchStart(ctx context.Context, w io.Writer) {
+// servers have been tried and nothing waits for a vector. What was observed before
+// began is of an earlier run, and not news.
+func (s *server) watchStart(ctx context.Context, w io.Writer, began time.Time) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	said := map[string]string{}
@@ -41,6 +42,10 @@ func (s *server) watchStart(ctx context.Context, w io.Writer) {
 		pending := 0
 		for _, sv := range servers {
 			if sv.Status != core.Active {
+				continue
+			}
+			if sv.Health.Since.Before(began) && time.Since(began) < untriedFor {
+				pending++
 				continue
 			}
 			say(sv.ID, serverState(sv))
@@ -69,6 +74,9 @@ func (s *server) watchStart(ctx context.Context, w io.Writer) {
 // emptyAfter is how long a server is healthy before having no tools is believed:
 // they are written a moment after it answered.
 const emptyAfter = 3 * time.Second
+
+// untriedFor is how long the banner waits for a server that has not been tried yet.
+const untriedFor = 10 * time.Second
 
 // settled reports whether a server has been tried: what it offers is known, or why not.
 func settled(s core.Server) bool {

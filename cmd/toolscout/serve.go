@@ -93,6 +93,7 @@ type started struct {
 	// url is how this machine reaches it.
 	url   string
 	token adminToken
+	began time.Time
 }
 
 // runServer starts everything, serves until ctx ends, and takes it down again in
@@ -148,7 +149,7 @@ func (p *program) runServer(ctx context.Context, cfg config.Config, log *slog.Lo
 	})
 	g.Go(func() error { return s.run(ctx) })
 	g.Go(func() error { return s.reloads(ctx, hup, p.source, p.flags) })
-	g.Go(func() error { then(ctx, started{s, cfg, local, token}); return nil })
+	g.Go(func() error { then(ctx, started{s, cfg, local, token, began}); return nil })
 	g.Go(func() error {
 		<-ctx.Done()
 		return s.shutdown(httpServer)
