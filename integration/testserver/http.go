@@ -15,6 +15,9 @@ func (s *server) serve(address string) error {
 }
 
 func (s *server) endpoint(w http.ResponseWriter, r *http.Request) {
+	if a := r.Header.Get("Authorization"); a != "" {
+		s.note("authorization %s", a)
+	}
 	if s.flaw == "html" {
 		page(w)
 		return
