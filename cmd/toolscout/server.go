@@ -107,6 +107,7 @@ func (s *server) routes(d *door.Door, api http.Handler) http.Handler {
 		}
 		fmt.Fprintln(w, "ready")
 	})
+	r.Get("/", http.RedirectHandler("/docs", http.StatusFound).ServeHTTP)
 	metadata := d.ProtectedResourceMetadata()
 	r.Method(http.MethodGet, "/.well-known/oauth-protected-resource", metadata)
 	r.Method(http.MethodGet, "/.well-known/oauth-protected-resource/mcp", metadata)

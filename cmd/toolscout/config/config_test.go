@@ -58,7 +58,7 @@ timeout = "45s"
 [[gateway.servers]]
 name = "local"
 command = "serve"
-args = ["--stdio"]
+args = ["--stdio", "${TOOLSCOUT_CONFIG_DIR}/data"]
 
 [embeddings]
 provider = "openai"
@@ -84,7 +84,7 @@ retention = "2160h"
 		[]any{gh.Command, gh.Args, gh.Env["GITHUB_PERSONAL_ACCESS_TOKEN"], gh.Timeout}); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]any{"serve", []string{"--stdio"}}, []any{local.Command, local.Args}); d != "" {
+	if d := cmp.Diff([]any{"serve", []string{"--stdio", "/etc/data"}}, []any{local.Command, local.Args}); d != "" {
 		t.Error(d)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -139,7 +140,7 @@ func (c *Config) fromFile(f file, lookup func(string) (string, bool)) error {
 		c.Gateway.AllowNetworks = append(c.Gateway.AllowNetworks, p)
 	}
 	for i, s := range g.Servers {
-		server, e := s.server()
+		server, e := s.server(filepath.Dir(c.File))
 		fail(fmt.Sprintf("gateway.servers[%d].timeout", i), e)
 		c.Gateway.Servers = append(c.Gateway.Servers, server)
 	}
@@ -171,7 +172,11 @@ func duration(key, s string, fallback, least time.Duration, fail func(string, er
 	return d
 }
 
-func (s fileServer) server() (core.Server, error) {
+// folderReference stands for the folder of the file. It is replaced as the file is
+// read: whoever starts the server later, from wherever, may not know the file.
+const folderReference = "${TOOLSCOUT_CONFIG_DIR}"
+
+func (s fileServer) server(folder string) (core.Server, error) {
 	out := core.Server{TenantID: core.DefaultTenant, Name: s.Name, Description: s.Description, Domain: s.Domain,
 		Transport: core.Transport(s.Transport), URL: s.URL, Args: s.Args, Env: s.Env, Headers: s.Headers, Prefix: s.Prefix,
 		AllowedTools: s.AllowedTools, BlockedTools: s.BlockedTools, RequiredRoles: s.RequiredRoles, AgentAllowlist: s.AgentAllowlist,
@@ -179,6 +184,13 @@ func (s fileServer) server() (core.Server, error) {
 		Status: core.Active, Origin: core.FromFile}
 	if len(s.Command) > 0 {
 		out.Command, out.Args = s.Command[0], append(s.Command[1:len(s.Command):len(s.Command)], s.Args...)
+	}
+	out.Command = strings.ReplaceAll(out.Command, folderReference, folder)
+	for i, arg := range out.Args {
+		out.Args[i] = strings.ReplaceAll(arg, folderReference, folder)
+	}
+	for name, value := range out.Env {
+		out.Env[name] = strings.ReplaceAll(value, folderReference, folder)
 	}
 	if s.Timeout == "" {
 		return out, nil

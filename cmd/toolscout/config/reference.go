@@ -16,7 +16,7 @@ func Reference() string {
 	settingsTable(&b, Settings())
 	b.WriteString("\n## The environment of the commands that talk to a server\n\n")
 	settingsTable(&b, ClientSettings())
-	b.WriteString("\n## The file\n\nTOML, read at the start and at SIGHUP. A key that is not in these tables is\nrefused, with its line. `${NAME}` reads the environment; in a server's `env`,\n`headers`, `url`, `command` and `args` it is read when the server is connected to, so that one that is\nnot set makes that server `misconfigured` and nothing else. At SIGHUP the servers\nare applied anew; the other tables need a restart.\n")
+	b.WriteString("\n## The file\n\nTOML, read at the start and at SIGHUP. A key that is not in these tables is\nrefused, with its line. `${NAME}` reads the environment; in a server's `env`,\n`headers`, `url`, `command` and `args` it is read when the server is connected to, so that one that is\nnot set makes that server `misconfigured` and nothing else. `${TOOLSCOUT_CONFIG_DIR}` in\n`command`, `args` and `env` is the folder of the file. At SIGHUP the servers\nare applied anew; the other tables need a restart.\n")
 	for table := range reflect.TypeFor[file]().Fields() {
 		fmt.Fprintf(&b, "\n### `[%s]`\n\n", table.Tag.Get("toml"))
 		keysTable(&b, table.Type)
