@@ -10,7 +10,7 @@ create table tenants (
     created_at timestamptz not null default now()
 );
 
--- One tenant for now; the column is everywhere so that more can come.
+-- There is one tenant; the column is everywhere so that more can come.
 insert into tenants (id, name) values ('00000000-0000-0000-0000-000000000001', 'default');
 
 -- The row is also a lock: whoever changes servers or tools takes it first, so
