@@ -47,19 +47,9 @@ func (a *Admin) Server(ctx context.Context, req core.Request, id string) (s core
 // credentials are masked.
 func (a *Admin) CreateServer(ctx context.Context, req core.Request, s core.Server, wait time.Duration) (core.Server, error) {
 	err := a.change(ctx, req, "server.create", func(by *core.AuditEntry) (err error) {
-		s = Defaults(s)
-		s.TenantID, s.Origin, s.ID = req.Principal.TenantID, core.FromAPI, ""
-		by.ServerName = shorten(s.Name)
-		var f faults
-		f.noMasks("/env", s.Env)
-		f.noMasks("/headers", s.Headers)
-		if err := a.valid(ctx, s, f); err != nil {
+		if s, err = a.submitted(ctx, req, by, s); err != nil {
 			return err
 		}
-		if err := a.policy.check(ctx, s); err != nil {
-			return err
-		}
-		s.Env, s.Headers = a.secrets.SealAll(s.Env), a.secrets.SealAll(s.Headers)
 		s, err = a.store.CreateServer(ctx, timed(by), s)
 		return err
 	})
@@ -149,23 +139,13 @@ func (a *Admin) RefreshServer(ctx context.Context, req core.Request, id string, 
 // TestServer tries a configuration without saving it. What fails on the server's
 // side is in the result; the error is for a configuration that is refused.
 func (a *Admin) TestServer(ctx context.Context, req core.Request, s core.Server) (result upstream.TestResult, err error) {
-	err = a.change(ctx, req, "server.test", func(by *core.AuditEntry) error {
-		s = Defaults(s)
+	err = a.change(ctx, req, "server.test", func(by *core.AuditEntry) (err error) {
 		if s.Name == "" {
 			s.Name = "test"
 		}
-		s.TenantID, s.Origin, s.ID = req.Principal.TenantID, core.FromAPI, ""
-		by.ServerName = shorten(s.Name)
-		var f faults
-		f.noMasks("/env", s.Env)
-		f.noMasks("/headers", s.Headers)
-		if err := a.valid(ctx, s, f); err != nil {
+		if s, err = a.submitted(ctx, req, by, s); err != nil {
 			return err
 		}
-		if err := a.policy.check(ctx, s); err != nil {
-			return err
-		}
-		s.Env, s.Headers = a.secrets.SealAll(s.Env), a.secrets.SealAll(s.Headers)
 		result = a.pool.Test(ctx, &s)
 		if !result.OK {
 			by.Outcome = core.OutcomeFailed
@@ -173,6 +153,25 @@ func (a *Admin) TestServer(ctx context.Context, req core.Request, s core.Server)
 		return a.audit.Record(ctx, timed(by))
 	})
 	return result, err
+}
+
+// submitted is a whole configuration as somebody sent it, made ready to be stored
+// or tried: with its defaults, valid, allowed, and its credentials sealed.
+func (a *Admin) submitted(ctx context.Context, req core.Request, by *core.AuditEntry, s core.Server) (core.Server, error) {
+	s = Defaults(s)
+	s.TenantID, s.Origin, s.ID = req.Principal.TenantID, core.FromAPI, ""
+	by.ServerName = shorten(s.Name)
+	var f faults
+	f.noMasks("/env", s.Env)
+	f.noMasks("/headers", s.Headers)
+	if err := a.valid(ctx, s, f); err != nil {
+		return s, err
+	}
+	if err := a.policy.check(ctx, s); err != nil {
+		return s, err
+	}
+	s.Env, s.Headers = a.secrets.SealAll(s.Env), a.secrets.SealAll(s.Headers)
+	return s, nil
 }
 
 // valid refuses a configuration that is invalid. Its credentials are as they were
