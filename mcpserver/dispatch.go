@@ -73,7 +73,7 @@ func (s *Server) listTools(ctx context.Context, t *ticket) (mcp.Result, error) {
 	if err != nil {
 		return nil, s.rpcError(t.request, err)
 	}
-	raw, err := encode(struct {
+	raw, err := core.EncodeJSON(struct {
 		Tools      []gateway.MetaTool `json:"tools"`
 		TTLMs      int                `json:"ttlMs"`
 		CacheScope string             `json:"cacheScope"`

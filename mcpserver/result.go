@@ -29,17 +29,6 @@ func (r *rawResult) MarshalJSON() ([]byte, error) {
 	return complete(r.raw, encoded), nil
 }
 
-// encode is v as JSON that is read by models: nothing in it is escaped for HTML.
-func encode(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
 // complete adds to a result object what the protocol wants from 2026-07-28 on and
 // the result does not say itself: that it is complete, and who made it.
 func complete(raw, serverInfo []byte) []byte {

@@ -121,14 +121,3 @@ func (n *integer) UnmarshalJSON(literal []byte) error {
 	*n = integer(f)
 	return err
 }
-
-// write encodes a result without touching what servers wrote into it.
-func write(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}

@@ -29,7 +29,7 @@ func (g *Gateway) discover(ctx context.Context, t task) (json.RawMessage, error)
 	if err != nil {
 		return nil, err
 	}
-	return write(Discovery{Tools: found.Items, Servers: serversOf(t.view, found.Items),
+	return core.EncodeJSON(Discovery{Tools: found.Items, Servers: serversOf(t.view, found.Items),
 		Suggestion: found.Suggestion, Degraded: found.Degraded})
 }
 
@@ -90,7 +90,7 @@ func (g *Gateway) toolSchema(ctx context.Context, t task) (json.RawMessage, erro
 		return nil, refusal
 	}
 	t.outer.Tool, t.outer.Server = r.tool, r.server
-	return write(ToolSchema{ID: r.tool.ID, Name: r.tool.Name, Title: r.tool.Title, Description: r.tool.Description,
+	return core.EncodeJSON(ToolSchema{ID: r.tool.ID, Name: r.tool.Name, Title: r.tool.Title, Description: r.tool.Description,
 		Domain: r.tool.Domain, ServerID: r.server.ID, ServerName: r.server.Name, InputSchema: objectOr(r.tool.InputSchema),
 		OutputSchema: objectOrNil(r.tool.OutputSchema), Annotations: objectOrNil(r.tool.Annotations), SchemaHash: r.tool.SchemaHash})
 }
@@ -114,7 +114,7 @@ func (g *Gateway) listDomains(ctx context.Context, t task) (json.RawMessage, err
 		d.ID, d.Name, d.ToolCount = id, cmp.Or(d.Name, id), counts[id]
 		out.Domains = append(out.Domains, d)
 	}
-	return write(out)
+	return core.EncodeJSON(out)
 }
 
 func (g *Gateway) browse(ctx context.Context, t task) (json.RawMessage, error) {
@@ -133,7 +133,7 @@ func (g *Gateway) browse(ctx context.Context, t task) (json.RawMessage, error) {
 		return nil, core.Errorf(core.NotFound, "there is no domain %q", clip(args.DomainID, 200)).
 			WithHint("list_tool_domains names them all")
 	}
-	return write(Browsing{Tools: page.Items, Servers: serversOf(t.view, page.Items), NextCursor: page.NextCursor})
+	return core.EncodeJSON(Browsing{Tools: page.Items, Servers: serversOf(t.view, page.Items), NextCursor: page.NextCursor})
 }
 
 // page lists tools of these servers, "" standing for every domain.

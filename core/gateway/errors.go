@@ -22,16 +22,16 @@ type problem struct {
 // candidates of an ambiguous name, or when to try again.
 func ErrorResult(err error) json.RawMessage {
 	e := core.Public(err)
-	text, werr := write(map[string]problem{"error": {Kind: e.Kind, Message: e.Message, ToolID: e.ToolID,
+	text, werr := core.EncodeJSON(map[string]problem{"error": {Kind: e.Kind, Message: e.Message, ToolID: e.ToolID,
 		Details: detailsOf(e), InputSchema: e.InputSchema, Hint: e.Hint}})
 	if werr != nil { // a schema that is not JSON
-		text, _ = write(map[string]problem{"error": {Kind: e.Kind, Message: e.Message}})
+		text, _ = core.EncodeJSON(map[string]problem{"error": {Kind: e.Kind, Message: e.Message}})
 	}
 	type content struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}
-	result, _ := write(struct {
+	result, _ := core.EncodeJSON(struct {
 		Content []content `json:"content"`
 		IsError bool      `json:"isError"`
 	}{[]content{{"text", string(text)}}, true})

@@ -129,7 +129,7 @@ func (e executed) stamp(result json.RawMessage, call *hooks.Call) (json.RawMessa
 		DurationMs float64  `json:"toolscout/durationMs"`
 		Warnings   []string `json:"toolscout/warnings,omitempty"`
 	}{e.server, e.tool, call.RequestID, float64(e.duration.Microseconds()) / 1000, call.Warnings}
-	raw, err := write(meta)
+	raw, err := core.EncodeJSON(meta)
 	if err != nil {
 		return nil, err
 	}

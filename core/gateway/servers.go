@@ -53,7 +53,7 @@ func (g *Gateway) listServers(ctx context.Context, t task) (json.RawMessage, err
 		}
 		out.Items = append(out.Items, item)
 	}
-	return write(out)
+	return core.EncodeJSON(out)
 }
 
 // health reads what was last observed of every server: the copy that access is
@@ -110,7 +110,7 @@ func (g *Gateway) serverTools(ctx context.Context, t task) (json.RawMessage, err
 		return nil, err
 	}
 	page.Servers = serversOf(t.view, page.Items)
-	return write(page)
+	return core.EncodeJSON(page)
 }
 
 // listTools lists the caller's tools, or searches them when there is a query.
@@ -141,7 +141,7 @@ func (g *Gateway) listTools(ctx context.Context, t task) (json.RawMessage, error
 		return nil, err
 	}
 	list.Servers = serversOf(t.view, list.Items)
-	return write(list)
+	return core.EncodeJSON(list)
 }
 
 // useServer is the access rule for a server that a caller names.
@@ -187,7 +187,7 @@ func (g *Gateway) setPreference(ctx context.Context, t task) (json.RawMessage, e
 		return nil, err
 	}
 	by := t.request.Entry(core.LevelConfig, SetPreference)
-	if by.Details, err = write(map[string]bool{"enabled": args.Enabled}); err != nil {
+	if by.Details, err = core.EncodeJSON(map[string]bool{"enabled": args.Enabled}); err != nil {
 		return nil, err
 	}
 	if err := g.config.Store.SetEnabled(ctx, by, t.request.Principal.UserID, s.ID, args.Enabled); err != nil {
@@ -201,5 +201,5 @@ func (g *Gateway) setPreference(ctx context.Context, t task) (json.RawMessage, e
 	if h, ok := health[s.ID]; ok {
 		item.Health = h
 	}
-	return write(item)
+	return core.EncodeJSON(item)
 }

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -111,13 +110,11 @@ func writeAnswer(w http.ResponseWriter, status int, answer any) {
 // writeJSON answers with a value as JSON. Values come from our own types, which
 // always encode.
 func writeJSON(w http.ResponseWriter, status int, contentType string, value any) {
-	var body bytes.Buffer
-	enc := json.NewEncoder(&body)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
+	body, err := core.EncodeJSON(value)
+	if err != nil {
 		panic(err)
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes()) // the client may have gone
+	_, _ = w.Write(append(body, '\n')) // the client may have gone
 }
