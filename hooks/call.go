@@ -46,6 +46,8 @@ type Call struct {
 	// Result is the answer as it stands, nil before the call and after a failed
 	// one: a CallToolResult on the tool level.
 	Result json.RawMessage
+	// Raw is the result as the work gave it, before any hook saw it.
+	Raw json.RawMessage
 	// Err is how the call failed.
 	Err error
 	// Duration is how long the work inside the chain took.
@@ -57,20 +59,43 @@ type Call struct {
 
 	// Warnings are shown to the caller beside the result.
 	Warnings []string
-	// Observations are what hooks in observe mode would have done.
-	Observations []Observation
+	// Effects are what hooks did, in the order in which they did it.
+	Effects []Effect
 
-	values map[any]any
+	observing bool
+	notes     map[string]any
+	values    map[any]any
 }
 
-// Observation is what a hook in observe mode would have done.
-type Observation struct {
+// Effect is what one hook did to a call at one event, or in observe mode would
+// have done.
+type Effect struct {
 	Hook  string `json:"hook"`
 	Event Event  `json:"event"`
-	// Would is "edit", "answer", "reject" or "fail".
-	Would   string `json:"would"`
+	// Mode is "observe" where the hook changed nothing, else empty.
+	Mode Mode `json:"mode,omitempty"`
+	// Did is "edit", "answer", "reject", "fail" or, if all it left is notes, "note".
+	Did     string `json:"did"`
 	Message string `json:"message,omitempty"`
+	// Notes are the hook's own, such as how many tokens it saved.
+	Notes map[string]any `json:"notes,omitempty"`
 }
+
+// Note records something about what the running hook does, for the audit and for
+// whoever asks what a chain did: {"tokensSaved": 120}. Values are numbers, strings
+// and booleans, and no content of arguments or results.
+func (c *Call) Note(key string, value any) {
+	notes := maps.Clone(c.notes)
+	if notes == nil {
+		notes = map[string]any{}
+	}
+	notes[key] = value
+	c.notes = notes
+}
+
+// Observing reports whether nothing that the running hook does counts. A hook whose
+// work shows elsewhere, such as a message it sends, leaves it undone.
+func (c *Call) Observing() bool { return c.observing }
 
 // Value gives what was stored under key, or nil. Keys are compared as a
 // context's are: a hook that uses its own pointer meets nobody.
@@ -101,7 +126,8 @@ func (c *Call) Warn(text string) { c.Warnings = append(c.Warnings, text) }
 func (c *Call) copy() *Call {
 	d := *c
 	d.Warnings = slices.Clip(c.Warnings)
-	d.Observations = slices.Clip(c.Observations)
+	d.Effects = slices.Clip(c.Effects)
+	d.notes = nil
 	d.values = maps.Clone(c.values)
 	return &d
 }

@@ -74,6 +74,7 @@ type Entry struct {
 	Version int64
 
 	// UserID and ServerID are the scope: empty means any.
+	// Both go by the id or by the name.
 	UserID   string
 	ServerID string
 
@@ -90,6 +91,9 @@ type Entry struct {
 	// Inline runs the hook on the caller's goroutine, which costs a tenth. It is
 	// for hooks of ours that honour their context: nothing else ends them.
 	Inline bool
+
+	// Origin is where the entry was configured.
+	Origin Origin
 
 	Hook Hook
 }
@@ -110,8 +114,8 @@ func (e *Entry) Scope() Scope {
 func (e *Entry) Applies(c *Call) bool {
 	return (e.Level == "" || e.Level == c.Level) &&
 		(e.takes(c.Level, before) || e.takes(c.Level, after)) &&
-		(e.UserID == "" || e.UserID == c.Principal.UserID) &&
-		(e.ServerID == "" || c.Server != nil && e.ServerID == c.Server.ID) &&
+		(e.UserID == "" || e.UserID == c.Principal.UserID || e.UserID == c.Principal.UserName) &&
+		(e.ServerID == "" || c.Server != nil && (e.ServerID == c.Server.ID || e.ServerID == c.Server.Name)) &&
 		(len(e.Servers) == 0 || e.namesServer(c)) &&
 		(len(e.Agents) == 0 || slices.Contains(e.Agents, c.Principal.Agent)) &&
 		(e.Pattern == "" || glob(e.Pattern, c.Name()))

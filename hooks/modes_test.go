@@ -36,14 +36,14 @@ func TestObserve(t *testing.T) {
 	if err := run(t, entries, c, d.work); err != nil {
 		t.Fatal(err)
 	}
-	want := []hooks.Observation{
-		{Hook: "a", Event: hooks.ToolBefore, Would: "edit"},
-		{Hook: "b", Event: hooks.ToolBefore, Would: "reject", Message: "no"},
-		{Hook: "d", Event: hooks.ToolBefore, Would: "answer"},
-		{Hook: "e", Event: hooks.ToolBefore, Would: "fail", Message: `hook "e" failed`},
-		{Hook: "c", Event: hooks.ToolAfter, Would: "edit"},
+	want := []hooks.Effect{
+		{Hook: "a", Event: hooks.ToolBefore, Mode: hooks.Observe, Did: "edit"},
+		{Hook: "b", Event: hooks.ToolBefore, Mode: hooks.Observe, Did: "reject", Message: "no"},
+		{Hook: "d", Event: hooks.ToolBefore, Mode: hooks.Observe, Did: "answer"},
+		{Hook: "e", Event: hooks.ToolBefore, Mode: hooks.Observe, Did: "fail", Message: `hook "e" failed`},
+		{Hook: "c", Event: hooks.ToolAfter, Mode: hooks.Observe, Did: "edit"},
 	}
-	if diff := cmp.Diff(c.Observations, want); diff != "" {
+	if diff := cmp.Diff(c.Effects, want); diff != "" {
 		t.Error(diff)
 	}
 	if got := d.String() + " " + string(c.Args) + string(c.Result); got != `work kept 7 {"a":1}{"done":true}` {
@@ -149,8 +149,8 @@ func TestObserverWithoutBudgetBlocksNothing(t *testing.T) {
 		if err := r.Run(t.Context(), hooks.Compile([]hooks.Entry{slow, late}, c), c, d.work); err != nil {
 			t.Fatal(err)
 		}
-		if len(c.Observations) != 2 || c.Observations[0].Would != "fail" || c.Observations[1].Would != "fail" || len(c.Warnings) != 0 {
-			t.Errorf("got %+v, warnings %q", c.Observations, c.Warnings)
+		if len(c.Effects) != 2 || c.Effects[0].Did != "fail" || c.Effects[1].Did != "fail" || len(c.Warnings) != 0 {
+			t.Errorf("got %+v, warnings %q", c.Effects, c.Warnings)
 		}
 	})
 }

@@ -89,7 +89,7 @@ func (p *passage) enter(ctx context.Context, e *Entry) bool {
 		return true
 	}
 	mine := &p.entered[len(p.entered)-1]
-	work := p.call.copy()
+	work := p.copy(e)
 	err := p.attempt(ctx, e, before, work, min(timeout(e), p.budget))
 	if e.Mode == Observe {
 		p.observe(e, before, work, err)
@@ -99,6 +99,7 @@ func (p *passage) enter(ctx context.Context, e *Entry) bool {
 		return true
 	}
 	if err == nil {
+		p.record(e, before, work, nil)
 		p.call.Args, p.call.Result = work.Args, work.Result
 		p.keep(work)
 		return true
@@ -115,7 +116,7 @@ func (p *passage) work(ctx context.Context, next Next) {
 	start := time.Now()
 	err := protect(func() error { return next(ctx, p.call) })
 	p.call.Duration = time.Since(start)
-	p.call.Err = err
+	p.call.Raw, p.call.Err = p.call.Result, err
 	var panicked *panicError
 	if errors.As(err, &panicked) {
 		p.runner.config.Logger.Error("panic in a call", "request_id", p.call.RequestID,
@@ -135,7 +136,7 @@ func (p *passage) out(ctx context.Context) {
 
 // leave runs one After.
 func (p *passage) leave(ctx context.Context, e entered) {
-	work := p.call.copy()
+	work := p.copy(e.Entry)
 	if e.own != nil {
 		work.values = e.own
 	}
@@ -148,8 +149,16 @@ func (p *passage) leave(ctx context.Context, e entered) {
 		p.failed(e.Entry, after, err)
 		return
 	}
+	p.record(e.Entry, after, work, nil)
 	p.call.Result, p.call.Err = work.Result, work.Err
 	p.keep(work)
+}
+
+// copy is the call as e gets it.
+func (p *passage) copy(e *Entry) *Call {
+	work := p.call.copy()
+	work.observing = e.Mode == Observe
+	return work
 }
 
 // keep takes over what both halves may leave.
@@ -160,6 +169,7 @@ func (p *passage) keep(work *Call) {
 // failed does what follows from a hook's rejection or failure and reports
 // whether the call goes on.
 func (p *passage) failed(e *Entry, ph phase, err error) bool {
+	p.record(e, ph, nil, err)
 	var rejection *Rejection
 	if errors.As(err, &rejection) {
 		p.block(cmp.Or(rejection.Err, core.Errorf(core.HookRejected, "rejected by hook %q", e.Name)))
@@ -187,25 +197,40 @@ func (p *passage) block(err *core.Error) {
 	p.call.Err, p.call.Result = err, nil
 }
 
-// observe records what a hook in observe mode would have done. After an error the
-// copy is not looked at.
+// observe records what a hook in observe mode would have done.
 func (p *passage) observe(e *Entry, ph phase, work *Call, err error) {
-	note := Observation{Hook: e.Name, Event: event(p.call.Level, ph)}
+	if err != nil && !isRejection(err) {
+		p.log(e, ph, err)
+	}
+	p.record(e, ph, work, err)
+}
+
+// record adds what a hook did to the call's effects, before its edits are taken
+// over. After an error the copy is not looked at.
+func (p *passage) record(e *Entry, ph phase, work *Call, err error) {
+	effect := Effect{Hook: e.Name, Event: event(p.call.Level, ph)}
+	if e.Mode == Observe {
+		effect.Mode = Observe
+	}
+	if err == nil {
+		effect.Notes = work.notes
+	}
 	switch {
 	case isRejection(err):
-		note.Would, note.Message = "reject", core.Public(err).Message
+		effect.Did, effect.Message = "reject", core.Public(err).Message
 	case err != nil:
-		note.Would, note.Message = "fail", blame(e, err).Message
-		p.log(e, ph, err)
+		effect.Did, effect.Message = "fail", blame(e, err).Message
 	case ph == before && work.Result != nil:
-		note.Would = "answer"
+		effect.Did = "answer"
 	case !bytes.Equal(work.Args, p.call.Args), !bytes.Equal(work.Result, p.call.Result),
 		(work.Err == nil) != (p.call.Err == nil):
-		note.Would = "edit"
+		effect.Did = "edit"
+	case len(effect.Notes) > 0:
+		effect.Did = "note"
 	default:
 		return
 	}
-	p.call.Observations = append(p.call.Observations, note)
+	p.call.Effects = append(p.call.Effects, effect)
 }
 
 func (p *passage) log(e *Entry, ph phase, err error) {

@@ -45,7 +45,7 @@ func (g *Gateway) execute(ctx context.Context, t task) (json.RawMessage, error) 
 	})
 	t.outer.Sent, t.outer.IsError = inner.Sent, inner.IsError
 	t.outer.Warnings = append(t.outer.Warnings, inner.Warnings...)
-	t.outer.Observations = append(t.outer.Observations, inner.Observations...)
+	t.outer.Effects = append(t.outer.Effects, inner.Effects...)
 	if err != nil {
 		return nil, r.failure(err, args.ToolID, inner)
 	}

@@ -30,11 +30,11 @@ type record struct {
 	// Edited: hooks changed the arguments.
 	Edited bool `json:"edited,omitempty"`
 	// IsError: the tool said that it failed.
-	IsError  bool                `json:"isError,omitempty"`
-	Error    string              `json:"error,omitempty"`
-	Faults   []string            `json:"faults,omitempty"` // JSON pointers
-	Warnings []string            `json:"warnings,omitempty"`
-	Observed []hooks.Observation `json:"observed,omitempty"`
+	IsError  bool           `json:"isError,omitempty"`
+	Error    string         `json:"error,omitempty"`
+	Faults   []string       `json:"faults,omitempty"` // JSON pointers
+	Warnings []string       `json:"warnings,omitempty"`
+	Hooks    []hooks.Effect `json:"hooks,omitempty"`
 }
 
 // details says what happened in a call. Without values it holds nothing that the
@@ -42,7 +42,7 @@ type record struct {
 // words.
 func details(c *hooks.Call, values bool) json.RawMessage {
 	d := record{IsError: c.IsError, Edited: !bytes.Equal(c.Original, c.Args),
-		Warnings: c.Warnings[:min(len(c.Warnings), maxNotes)], Observed: c.Observations[:min(len(c.Observations), maxNotes)]}
+		Warnings: c.Warnings[:min(len(c.Warnings), maxNotes)], Hooks: c.Effects[:min(len(c.Effects), maxNotes)]}
 	if values {
 		d.Args = Values(c.Args)
 	} else {
