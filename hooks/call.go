@@ -19,6 +19,8 @@ const (
 	Meta Level = "meta"
 	// Tool is the inner chain: the call of a real tool with its real arguments.
 	Tool Level = "tool"
+	// Both is how a definition writes that it applies to either.
+	Both Level = "both"
 )
 
 // Call is one call on its way in and out.
