@@ -12,7 +12,7 @@ import (
 type Settings struct {
 	Type     *string  `json:"type" help:"what kind of hook it is" default:"the name"`
 	Enabled  *bool    `json:"enabled" help:"false leaves it out" default:"true"`
-	User     *string  `json:"user" help:"only for this user, by name or id" default:"everybody"`
+	User     *string  `json:"user" help:"only for this user, by name or id" default:"every user"`
 	Server   *string  `json:"server" help:"only for this server, by name or id" default:"every server"`
 	Level    *Level   `json:"level" help:"the chain: meta (around the meta-tools), tool (around the real call) or both" default:"the type's"`
 	Events   []Event  `json:"events" help:"at which moments: meta:before, meta:after, tool:before, tool:after; for webhook and script also what happens outside calls" default:"the type's"`

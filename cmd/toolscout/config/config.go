@@ -31,6 +31,8 @@ type Config struct {
 	Gateway    Gateway
 	Embeddings Embeddings
 	Audit      Audit
+	Events     Events
+	Hooks      Hooks
 
 	lines map[string]int // of the file's keys
 }
@@ -62,6 +64,11 @@ type Audit struct {
 	Sync      bool
 	Values    bool
 	Retention time.Duration // 0 keeps everything
+}
+
+// Events is the [events] table.
+type Events struct {
+	Retention time.Duration
 }
 
 // Source is where settings come from: the environment and the file system, as

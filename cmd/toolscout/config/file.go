@@ -21,6 +21,9 @@ type file struct {
 	Gateway    fileGateway    `toml:"gateway"`
 	Embeddings fileEmbeddings `toml:"embeddings"`
 	Audit      fileAudit      `toml:"audit"`
+	Events     fileEvents     `toml:"events"`
+	// Hooks holds tables of any name: Config.hooks reads them.
+	Hooks map[string]any `toml:"hooks"`
 }
 
 type fileGateway struct {
@@ -68,6 +71,10 @@ type fileAudit struct {
 	Mode      string `toml:"mode" help:"async: rows are written in groups; sync: an answer waits for its row" default:"async"`
 	Values    bool   `toml:"values" help:"keep arguments as they are; otherwise only their shape" default:"false"`
 	Retention string `toml:"retention" help:"how long rows are kept, as in 2160h; 0 keeps them" default:"0"`
+}
+
+type fileEvents struct {
+	Retention string `toml:"retention" help:"how long events are kept for those who come back to the stream; 1m or more" default:"24h"`
 }
 
 // command takes a string or an array of strings.
@@ -157,6 +164,8 @@ func (c *Config) fromFile(f file, lookup func(string) (string, bool)) error {
 	}
 	c.Audit = Audit{Sync: f.Audit.Mode == "sync", Values: f.Audit.Values,
 		Retention: duration("audit.retention", f.Audit.Retention, 0, 0, fail)}
+	c.Events = Events{Retention: duration("events.retention", f.Events.Retention, 24*time.Hour, time.Minute, fail)}
+	c.hooks(f.Hooks, fail)
 	return err
 }
 
