@@ -75,7 +75,7 @@ retention = "1h"
 	if got := string(toon.Config); got != `{"min_bytes":200}` || toon.Settings.Type != nil {
 		t.Errorf("got %s, %+v", got, toon.Settings)
 	}
-	if at := c.At("hooks.limit.nested.big"); at != "/etc/toolscout.toml:23: hooks.limit.nested.big" {
+	if at := c.At("hooks.limit.nested.big"); at != "/etc/toolscout.toml:24: hooks.limit.nested.big" {
 		t.Errorf("got %s", at)
 	}
 }
