@@ -16,6 +16,7 @@ const module = "github.com/toolscout/toolscout"
 var layers = map[string]int{
 	"core":                             0,
 	"embeddings/words":                 0,
+	"core/rawjson":                     1,
 	"core/secret":                      1,
 	"core/egress":                      1,
 	"core/postgres/embedded":           1,
@@ -30,6 +31,7 @@ var layers = map[string]int{
 	"core/search":                      4,
 	"core/search/evaluate":             5,
 	"hooks/access":                     5,
+	"hooks/result":                     2,
 	"hooks/audit":                      4,
 	"core/gateway":                     6,
 	"core/admin":                       6,

@@ -87,11 +87,11 @@ func (g *Gateway) forward(ctx context.Context, t task, inner *hooks.Call) error 
 		g.relist(inner.Server.ID, err)
 		return err
 	}
-	top, err := scan(res.Raw)
+	says, err := saysError(res.Raw)
 	if err != nil {
 		return core.Errorf(core.UpstreamError, "%s answered with something that is not a result; the call has run", inner.Server.Name).Because(err)
 	}
-	inner.Result, inner.IsError = res.Raw, top.has(res.Raw, "isError", "true")
+	inner.Result, inner.IsError = res.Raw, says
 	return nil
 }
 

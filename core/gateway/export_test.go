@@ -16,8 +16,8 @@ var (
 
 // ReadsIsError reports what a CallToolResult says of itself.
 func ReadsIsError(raw []byte) bool {
-	top, err := scan(raw)
-	return err == nil && top.has(raw, "isError", "true")
+	says, err := saysError(raw)
+	return err == nil && says
 }
 
 // Check holds arguments against a schema: the faults, and why it could not.
