@@ -82,7 +82,7 @@ func (p *program) root() *cobra.Command {
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}
-	for _, c := range []*cobra.Command{p.servers(), p.tools(), p.users(), p.tokens(), p.audit(), p.index()} {
+	for _, c := range []*cobra.Command{p.servers(), p.tools(), p.users(), p.tokens(), p.hooks(), p.audit(), p.index()} {
 		c.GroupID = "use"
 		if !c.Runnable() { // a word that is none of its commands is a mistake
 			c.Args = cobra.NoArgs
