@@ -18,6 +18,7 @@ var layers = map[string]int{
 	"embeddings/words":                 0,
 	"core/rawjson":                     1,
 	"core/secret":                      1,
+	"core/tokens":                      1,
 	"core/egress":                      1,
 	"core/postgres/embedded":           1,
 	"embeddings/builtin":               1,
