@@ -32,6 +32,8 @@ type Revisions struct {
 	Catalog int64
 	// User counts changes to this user's own switches.
 	User int64
+	// Hooks counts changes to the hooks in the database.
+	Hooks int64
 }
 
 // Has reports whether the principal holds a role.

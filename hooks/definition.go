@@ -21,6 +21,8 @@ type Definition struct {
 	// name; empty means any.
 	UserID   string
 	ServerID string
+	// Owned: the user in UserID made it, as opposed to an admin for them.
+	Owned bool
 
 	Level    Level // "" means both
 	Events   []Event

@@ -11,7 +11,7 @@ import (
 )
 
 // Authenticate gives the principal who holds a token, by the SHA-256 of the
-// secret, with the revisions of the catalog and of the user. Unauthenticated when
+// secret, with the revisions of the catalog, of the user and of the hooks. Unauthenticated when
 // the token is unknown, expired or revoked. It is the first thing that happens to
 // a request, and sees every change that was done before.
 func (s *Store) Authenticate(ctx context.Context, secretHash [32]byte) (core.Principal, error) {
@@ -25,14 +25,14 @@ func (s *Store) Authenticate(ctx context.Context, secretHash [32]byte) (core.Pri
 // authenticate is one query by a unique key.
 func (s *Store) authenticate(ctx context.Context, secretHash [32]byte) (core.Principal, error) {
 	const query = `
-		select u.tenant_id, u.id, u.name, u.roles, t.id, t.agent, r.catalog, u.revision,
+		select u.tenant_id, u.id, u.name, u.roles, t.id, t.agent, r.catalog, u.revision, r.hooks,
 		       t.revoked_at is not null, coalesce(t.expires_at <= now(), false)
 		from api_tokens t join users u on u.id = t.user_id cross join revision r
 		where t.secret_hash = $1`
 	var p core.Principal
 	var revoked, expired bool
 	err := s.pool.QueryRow(ctx, query, secretHash[:]).Scan(&p.TenantID, &p.UserID, &p.UserName, &p.Roles,
-		&p.TokenID, &p.Agent, &p.Seen.Catalog, &p.Seen.User, &revoked, &expired)
+		&p.TokenID, &p.Agent, &p.Seen.Catalog, &p.Seen.User, &p.Seen.Hooks, &revoked, &expired)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return core.Principal{}, core.Errorf(core.Unauthenticated, "the token is not known")

@@ -88,8 +88,8 @@ func (s *Store) UpdateServer(ctx context.Context, by core.AuditEntry, server cor
 	return updated, err
 }
 
-// DeleteServer deletes a server with its tools and everybody's preferences for
-// it. Conflict for a server of the file, NotFound when there is none.
+// DeleteServer deletes a server with its tools, its hooks and everybody's
+// preferences for it. Conflict for a server of the file, NotFound when there is none.
 func (s *Store) DeleteServer(ctx context.Context, by core.AuditEntry, tenantID, id string) error {
 	if err := checkID("server", id); err != nil {
 		return err
@@ -107,6 +107,9 @@ func (s *Store) DeleteServer(ctx context.Context, by core.AuditEntry, tenantID, 
 			return err
 		}
 		if err := buryTools(ctx, tx, next, `id = $2`, id); err != nil {
+			return err
+		}
+		if err := dropHooks(ctx, tx, `server_id = $1`, id); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `delete from mcp_servers where id = $1`, id); err != nil {

@@ -227,6 +227,7 @@ func TestCursorsThatNoListGaveOutAreInvalid(t *testing.T) {
 			"Tokens":   func() error { _, err := store.Tokens(ctx, "", user.ID, p); return err },
 			"Servers":  func() error { _, err := store.Servers(ctx, postgres.ServerFilter{}, p); return err },
 			"ToolPage": func() error { _, err := store.ToolPage(ctx, postgres.ToolFilter{}, p); return err },
+			"HookPage": func() error { _, err := store.HookPage(ctx, postgres.HookFilter{}, p); return err },
 			"Audit":    func() error { _, err := store.Audit(ctx, postgres.AuditFilter{}, p); return err },
 			"Usage":    func() error { _, err := store.Usage(ctx, postgres.AuditFilter{}, p); return err },
 		}

@@ -110,7 +110,7 @@ func (s *Store) UpdateUser(ctx context.Context, by core.AuditEntry, u core.User)
 	return updated, err
 }
 
-// DeleteUser deletes a user with their tokens, preferences and own servers. What
+// DeleteUser deletes a user with their tokens, preferences, hooks and own servers. What
 // they did stays in the audit under their name. Conflict for the last admin.
 func (s *Store) DeleteUser(ctx context.Context, by core.AuditEntry, tenantID, id string) error {
 	if err := checkID("user", id); err != nil {
@@ -125,6 +125,9 @@ func (s *Store) DeleteUser(ctx context.Context, by core.AuditEntry, tenantID, id
 			return err
 		}
 		if err := buryTools(ctx, tx, next, `owner_id = $2`, id); err != nil {
+			return err
+		}
+		if err := dropHooks(ctx, tx, `user_id = $1 or server_id in (select id from mcp_servers where owner_id = $1)`, id); err != nil {
 			return err
 		}
 		owned, err := tx.Exec(ctx, `delete from mcp_servers where owner_id = $1 and tenant_id = $2`, id, tenant(tenantID))
