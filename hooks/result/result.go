@@ -1,0 +1,154 @@
+// Package result edits a CallToolResult as text: what is not edited stays byte for
+// byte, blocks of unknown type and unknown members included.
+package result
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/rawjson"
+)
+
+// Result is a CallToolResult under edit. It never modifies the bytes it was parsed
+// from.
+type Result struct {
+	raw     json.RawMessage
+	top     rawjson.Object
+	content rawjson.Member // zero without one
+	listed  bool           // content is an array, not null
+	spans   []span         // where its blocks lay in raw
+
+	blocks     []Block // as they stand; those behind len(spans) were appended
+	edited     []bool  // by block
+	structured json.RawMessage
+	follow     follow
+	changed    bool
+}
+
+type span struct{ start, end int }
+
+// follow is what becomes of structuredContent.
+type follow int
+
+const (
+	kept follow = iota
+	replaced
+	dropped
+)
+
+// Block is one content block.
+type Block struct {
+	// Type is "" where the block says none.
+	Type string
+	Raw  json.RawMessage
+}
+
+// Parse takes a CallToolResult apart. The bytes must be valid JSON, as all results
+// of servers are; the error is that they are no object, or its content no array.
+func Parse(raw json.RawMessage) (*Result, error) {
+	top, err := rawjson.Scan(raw)
+	if err != nil {
+		return nil, fmt.Errorf("parse a result: %w", err)
+	}
+	r := &Result{raw: raw, top: top}
+	if m, ok := top.Last("structuredContent"); ok {
+		r.structured = clipped(raw, m.Start, m.End)
+	}
+	content, ok := top.Last("content")
+	r.content = content
+	if !ok || string(raw[content.Start:content.End]) == "null" {
+		return r, nil
+	}
+	r.listed = true
+	err = rawjson.Elements(raw[content.Start:content.End], func(start, end int) {
+		at := span{content.Start + start, content.Start + end}
+		r.spans = append(r.spans, at)
+		r.blocks = append(r.blocks, blockOf(clipped(raw, at.start, at.end)))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("parse the content of a result: %w", err)
+	}
+	r.edited = make([]bool, len(r.blocks))
+	return r, nil
+}
+
+func clipped(raw json.RawMessage, start, end int) json.RawMessage { return raw[start:end:end] }
+
+func blockOf(raw json.RawMessage) Block {
+	typ, _ := stringOf(rawjson.Find(raw, "type"))
+	return Block{Type: typ, Raw: raw}
+}
+
+// Text gives the text of a text block.
+func (b Block) Text() (string, bool) {
+	if b.Type != "text" {
+		return "", false
+	}
+	return stringOf(rawjson.Find(b.Raw, "text"))
+}
+
+func stringOf(raw json.RawMessage) (string, bool) {
+	if len(raw) == 0 || raw[0] != '"' {
+		return "", false
+	}
+	var s string
+	err := json.Unmarshal(raw, &s)
+	return s, err == nil
+}
+
+// Blocks are the content blocks as they stand.
+func (r *Result) Blocks() []Block { return r.blocks }
+
+// IsError reports whether the tool says that it failed.
+func (r *Result) IsError() bool {
+	m, ok := r.top.Last("isError")
+	return ok && string(r.raw[m.Start:m.End]) == "true"
+}
+
+// SetBlock puts another block in the place of block i.
+func (r *Result) SetBlock(i int, raw json.RawMessage) {
+	r.blocks[i], r.edited[i], r.changed = blockOf(raw), true, true
+}
+
+// SetText replaces the text of text block i, and leaves its other members. Where
+// structured content may mirror it, use Rewrite.
+func (r *Result) SetText(i int, text string) {
+	raw := r.blocks[i].Raw
+	block, err := rawjson.Scan(raw)
+	if err != nil {
+		return // what is no object has no text
+	}
+	if m, ok := block.Last("text"); ok {
+		r.SetBlock(i, rawjson.Replace(raw, m.Start, m.End, encode(text)))
+	}
+}
+
+// Append adds a block behind the last.
+func (r *Result) Append(raw json.RawMessage) {
+	r.blocks = append(r.blocks, blockOf(raw))
+	r.edited = append(r.edited, true)
+	r.changed = true
+}
+
+// AppendText adds a text block, with a _meta unless it is empty. The values of meta
+// are such that encoding/json can encode them.
+func (r *Result) AppendText(text string, meta map[string]any) { r.Append(TextBlock(text, meta)) }
+
+// TextBlock makes a text block, with a _meta unless it is empty.
+func TextBlock(text string, meta map[string]any) json.RawMessage {
+	return encode(struct {
+		Type string         `json:"type"`
+		Text string         `json:"text"`
+		Meta map[string]any `json:"_meta,omitempty"`
+	}{"text", text, meta})
+}
+
+// encode is for what can always be encoded.
+func encode(v any) json.RawMessage {
+	raw, err := core.EncodeJSON(v)
+	if err != nil {
+		panic(fmt.Sprintf("encode a part of a result: %v", err))
+	}
+	return raw
+}
