@@ -34,6 +34,9 @@ type Revisions struct {
 	User int64
 	// Hooks counts changes to the hooks in the database.
 	Hooks int64
+	// Listening: somebody listens to what is called, on some instance, or has just
+	// done so.
+	Listening bool
 }
 
 // Has reports whether the principal holds a role.

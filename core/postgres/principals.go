@@ -25,14 +25,14 @@ func (s *Store) Authenticate(ctx context.Context, secretHash [32]byte) (core.Pri
 // authenticate is one query by a unique key.
 func (s *Store) authenticate(ctx context.Context, secretHash [32]byte) (core.Principal, error) {
 	const query = `
-		select u.tenant_id, u.id, u.name, u.roles, t.id, t.agent, r.catalog, u.revision, r.hooks,
+		select u.tenant_id, u.id, u.name, u.roles, t.id, t.agent, r.catalog, u.revision, r.hooks, e.listening_until > now(),
 		       t.revoked_at is not null, coalesce(t.expires_at <= now(), false)
-		from api_tokens t join users u on u.id = t.user_id cross join revision r
+		from api_tokens t join users u on u.id = t.user_id cross join revision r cross join event_state e
 		where t.secret_hash = $1`
 	var p core.Principal
 	var revoked, expired bool
 	err := s.pool.QueryRow(ctx, query, secretHash[:]).Scan(&p.TenantID, &p.UserID, &p.UserName, &p.Roles,
-		&p.TokenID, &p.Agent, &p.Seen.Catalog, &p.Seen.User, &p.Seen.Hooks, &revoked, &expired)
+		&p.TokenID, &p.Agent, &p.Seen.Catalog, &p.Seen.User, &p.Seen.Hooks, &p.Seen.Listening, &revoked, &expired)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return core.Principal{}, core.Errorf(core.Unauthenticated, "the token is not known")

@@ -48,6 +48,8 @@ type Store struct {
 	log    *slog.Logger
 	uses   *uses
 	leases *leases
+	// instance tells the events that this Store has stored from those of others.
+	instance string
 }
 
 // session is what every connection of the pool starts with.
@@ -98,7 +100,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{pool: pool, log: log}
+	s := &Store{pool: pool, log: log, instance: newID()}
 	s.uses = recordUses(s.saveUses)
 	s.leases = newLeases(o.Lease, s.authenticate)
 	return s, nil
