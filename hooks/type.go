@@ -28,6 +28,10 @@ type Type struct {
 	Timeout  time.Duration
 	// Inline is passed on to the entries.
 	Inline bool
+	// Settings gives what a source says of its own hook, for the one type whose hooks
+	// can be files that were found: script. A source that does not compile is an
+	// InvalidParams error that names the line.
+	Settings func(name string, source []byte) (Settings, error)
 	// Schema is the JSON Schema (2020-12) of the configuration: an object that
 	// refuses unknown members, each with description and default. Members marked
 	// "writeOnly" are secrets: sealed in the database and never shown.
