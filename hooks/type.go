@@ -51,6 +51,9 @@ type Instance struct {
 	// Config is valid against the schema. References like ${NAME} have been
 	// replaced and secrets opened. Members that were left out are left out.
 	Config json.RawMessage
+	// Source is the content of the file that Config names, where it names one: what
+	// was judged, whatever has become of the file since.
+	Source []byte
 	// TenantID and UserID are whose hook it is; UserID is empty for an admin's.
 	TenantID string
 	UserID   string
