@@ -34,6 +34,7 @@ var layers = map[string]int{
 	"hooks/access":                     5,
 	"hooks/result":                     2,
 	"hooks/audit":                      4,
+	"hooks/webhook":                    5,
 	"core/gateway":                     6,
 	"core/admin":                       6,
 	"mcpserver/door":                   7,
