@@ -20,6 +20,8 @@ type Principal struct {
 	// Agent is the program acting for the user: bound to the token, or named by
 	// the client when the token names none.
 	Agent string
+	// AgentNamed: the client named the agent, and may name another the next time.
+	AgentNamed bool
 
 	// Seen is how new the caller's knowledge must at least be.
 	Seen Revisions

@@ -97,6 +97,7 @@ func narrow(p *core.Principal, r *http.Request) error {
 	if p.Agent != "" && p.Agent != values[0] {
 		return core.Errorf(core.Denied, "this token belongs to another agent than x-agent-name says")
 	}
+	p.AgentNamed = p.Agent == ""
 	p.Agent = values[0]
 	return nil
 }
