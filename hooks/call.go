@@ -61,12 +61,16 @@ type Call struct {
 
 	// Warnings are shown to the caller beside the result.
 	Warnings []string
+	// Meta is what the result's _meta gains, each name behind "toolscout/". SetMeta
+	// adds to it.
+	Meta map[string]any
 	// Effects are what hooks did, in the order in which they did it.
 	Effects []Effect
 
 	observing bool
 	notes     map[string]any
 	values    map[any]any
+	ends      []func(context.Context, *Call)
 }
 
 // Effect is what one hook did to a call at one event, or in observe mode would
@@ -124,11 +128,22 @@ func (c *Call) Name() string {
 // Warn adds a warning for the caller.
 func (c *Call) Warn(text string) { c.Warnings = append(c.Warnings, text) }
 
+// SetMeta adds a member to Meta: for programs, what a warning is for people.
+func (c *Call) SetMeta(name string, value any) {
+	meta := maps.Clone(c.Meta)
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	meta[name] = value
+	c.Meta = meta
+}
+
 // copy is the call as one hook gets it: nothing it assigns shows in c.
 func (c *Call) copy() *Call {
 	d := *c
 	d.Warnings = slices.Clip(c.Warnings)
 	d.Effects = slices.Clip(c.Effects)
+	d.ends = slices.Clip(c.ends)
 	d.notes = nil
 	d.values = maps.Clone(c.values)
 	return &d

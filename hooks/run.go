@@ -163,7 +163,8 @@ func (p *passage) copy(e *Entry) *Call {
 
 // keep takes over what both halves may leave.
 func (p *passage) keep(work *Call) {
-	p.call.Warnings, p.call.values = work.Warnings, work.values
+	p.call.Warnings, p.call.Meta = work.Warnings, work.Meta
+	p.call.values, p.call.ends = work.values, work.ends
 }
 
 // failed does what follows from a hook's rejection or failure and reports

@@ -43,9 +43,7 @@ func (g *Gateway) execute(ctx context.Context, t task) (json.RawMessage, error) 
 		answer = inner.Result
 		return err
 	})
-	t.outer.Sent, t.outer.IsError = inner.Sent, inner.IsError
-	t.outer.Warnings = append(t.outer.Warnings, inner.Warnings...)
-	t.outer.Effects = append(t.outer.Effects, inner.Effects...)
+	t.outer.Adopt(inner)
 	if err != nil {
 		return nil, r.failure(err, args.ToolID, inner)
 	}
@@ -133,12 +131,31 @@ func (e executed) stamp(result json.RawMessage, call *hooks.Call) (json.RawMessa
 	if err != nil {
 		return nil, err
 	}
-	members := bytes.TrimSuffix(bytes.TrimPrefix(raw, []byte("{")), []byte("}"))
+	members := inside(raw)
+	if len(call.Meta) > 0 {
+		more, err := core.EncodeJSON(prefixed(call.Meta))
+		if err != nil {
+			return nil, err
+		}
+		members = append(append(members, ','), inside(more)...)
+	}
 	stamped, err := splice(result, members)
 	if err != nil {
 		return nil, core.Errorf(core.Internal, "hooks left a result that is not an object").Because(err)
 	}
 	return stamped, nil
+}
+
+// inside is the inside of an object.
+func inside(raw []byte) []byte { return bytes.TrimSuffix(bytes.TrimPrefix(raw, []byte("{")), []byte("}")) }
+
+// prefixed are members with the prefix of ours.
+func prefixed(meta map[string]any) map[string]any {
+	out := make(map[string]any, len(meta))
+	for name, value := range meta {
+		out[ours+name] = value
+	}
+	return out
 }
 
 // same reports whether two results are one, not just alike.

@@ -102,6 +102,7 @@ func (g *Gateway) Call(ctx context.Context, req core.Request, c Call) (json.RawM
 	err := g.through(ctx, call, func(ctx context.Context, call *hooks.Call) error {
 		return g.serve(ctx, act, task{Call: c, request: req, outer: call, executed: &how})
 	})
+	call.End(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, err
 	}
