@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -151,6 +152,9 @@ const refreshTimeout = time.Minute
 // warm before the next search asks for it.
 func (s *server) listen(ctx context.Context) error {
 	return s.db.Listen(ctx, func(payload string) {
+		if strings.HasPrefix(payload, "events ") {
+			return
+		}
 		// Something changed: a tool, the active model, or, after a lost connection,
 		// who knows what.
 		s.indexer.Poke()

@@ -71,7 +71,8 @@ func (s *Store) AppendAudit(ctx context.Context, audit []core.AuditEntry, usage 
 }
 
 // record writes the audit row of a change of configuration within its
-// transaction: no change without its row, no row without its change.
+// transaction, and announces it: no change without its row, no row without its
+// change.
 func record(ctx context.Context, tx pgx.Tx, entries ...core.AuditEntry) error {
 	if len(entries) == 0 {
 		return nil
@@ -85,7 +86,7 @@ func record(ctx context.Context, tx pgx.Tx, entries ...core.AuditEntry) error {
 	if _, err := tx.Exec(ctx, insertAudit, c.args()...); err != nil {
 		return fmt.Errorf("record change: %w", err)
 	}
-	return nil
+	return announce(ctx, tx, configChanged(entries)...)
 }
 
 // complete fills in what every row has.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,8 +21,8 @@ const lockEvents = `select pg_advisory_xact_lock(hashtextextended('toolscout eve
 const insertEvents = `
 	with stored as (
 		insert into events (key, instance, tenant_id, type, subject, user_id, server_id, data, created_at)
-		select e.key, $1, e.tenant_id, e.type, e.subject, e.user_id, e.server_id, e.data, e.time
-		from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::uuid[], $7::uuid[], $8::json[], $9::timestamptz[])
+		select e.key, current_setting('toolscout.instance', true)::uuid, e.tenant_id, e.type, e.subject, e.user_id, e.server_id, e.data, e.time
+		from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::uuid[], $6::uuid[], $7::json[], $8::timestamptz[])
 			with ordinality as e (key, tenant_id, type, subject, user_id, server_id, data, time, position)
 		order by e.position
 		on conflict (key) do nothing
@@ -56,28 +55,11 @@ func (s *Store) AppendEvents(ctx context.Context, events []Event) (last int64, e
 	if len(events) == 0 {
 		return 0, nil
 	}
-	batch := s.eventBatch(events, &last)
+	batch := eventBatch(events, &last)
 	return last, wrap("append events", s.pool.SendBatch(ctx, batch).Close())
 }
 
-// announce stores events within the transaction that makes them true. It is the
-// last that happens there but for notices and what needs no further lock.
-func (s *Store) announce(ctx context.Context, tx pgx.Tx, events ...core.Event) error {
-	if len(events) == 0 {
-		return nil
-	}
-	stored := make([]Event, len(events))
-	for i, e := range events {
-		stored[i] = NewEvent(e)
-	}
-	var last int64
-	if err := tx.SendBatch(ctx, s.eventBatch(stored, &last)).Close(); err != nil {
-		return fmt.Errorf("announce: %w", err)
-	}
-	return nil
-}
-
-func (s *Store) eventBatch(events []Event, last *int64) *pgx.Batch {
+func eventBatch(events []Event, last *int64) *pgx.Batch {
 	n := len(events)
 	keys, tenants, types, subjects := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	users, servers, data, times := make([]*string, n), make([]*string, n), make([]*string, n), make([]time.Time, n)
@@ -90,7 +72,7 @@ func (s *Store) eventBatch(events []Event, last *int64) *pgx.Batch {
 	}
 	var batch pgx.Batch
 	batch.Queue(lockEvents)
-	batch.Queue(insertEvents, s.instance, keys, tenants, types, subjects, users, servers, data, times).QueryRow(func(row pgx.Row) error {
+	batch.Queue(insertEvents, keys, tenants, types, subjects, users, servers, data, times).QueryRow(func(row pgx.Row) error {
 		err := row.Scan(last, nil)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
@@ -134,9 +116,10 @@ func (s *Store) Events(ctx context.Context, after int64, limit int) (events []Ev
 	// One statement sees one state of the database: what was deleted is told with
 	// what is there.
 	rows, err := s.pool.Query(ctx, `
-		select (select pruned from event_state), id, key, instance is not distinct from $3::uuid, tenant_id, type, subject,
+		select (select pruned from event_state), id, key, 
+		       coalesce(instance = current_setting('toolscout.instance', true)::uuid, false), tenant_id, type, subject,
 		       coalesce(user_id::text, ''), coalesce(server_id::text, ''), data, created_at
-		from events where id > $1 order by id limit $2`, after, limit, s.instance)
+		from events where id > $1 order by id limit $2`, after, limit)
 	if err != nil {
 		return nil, 0, wrap("read events", err)
 	}

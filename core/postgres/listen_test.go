@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/toolscout/toolscout/core"
@@ -12,7 +13,11 @@ func TestListen(t *testing.T) {
 	store, conn := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	notices, ended := make(chan string, 100), make(chan error, 1)
-	go func() { ended <- store.Listen(ctx, func(payload string) { notices <- payload }) }()
+	go func() { ended <- store.Listen(ctx, func(payload string) {
+			if !strings.HasPrefix(payload, "events ") { // each change has its event
+				notices <- payload
+			}
+		}) }()
 	listening := func() {
 		t.Helper()
 		for !value[bool](t, conn, `select exists (select from pg_stat_activity where datname = current_database()

@@ -181,10 +181,27 @@ func (s *Store) AllServers(ctx context.Context) ([]core.Server, int64, error) {
 	return servers, catalog, nil
 }
 
-// SetHealth writes down what was observed of a server. NotFound when it is gone.
+// SetHealth writes down what was observed of a server, and announces when it has
+// come to work or has failed. NotFound when it is gone.
 func (s *Store) SetHealth(ctx context.Context, serverID string, h core.Health) error {
+	if err := checkID("server", serverID); err != nil {
+		return err
+	}
 	h.Stage, h.Message = clean(h.Stage), clean(h.Message)
-	return s.observe(ctx, "record health", `update mcp_servers set health = $2 where id = $1`, serverID, h)
+	server := core.Server{ID: serverID}
+	var before core.Health
+	return wrap("record health", pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, `
+			update mcp_servers s set health = $2 from (select id, health from mcp_servers where id = $1 for update) old
+			where s.id = old.id returning s.tenant_id, s.name, old.health`, serverID, h).Scan(&server.TenantID, &server.Name, &before)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return notFound("server")
+		}
+		if err != nil {
+			return err
+		}
+		return announce(ctx, tx, healthChanged(server, before, h)...)
+	}))
 }
 
 // SetEra writes down which protocol generation a server speaks. NotFound when it

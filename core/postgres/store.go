@@ -48,8 +48,6 @@ type Store struct {
 	log    *slog.Logger
 	uses   *uses
 	leases *leases
-	// instance tells the events that this Store has stored from those of others.
-	instance string
 }
 
 // session is what every connection of the pool starts with.
@@ -80,6 +78,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 			WithHint("it looks like postgres://user:password@host:5432/database").Because(err)
 	}
 	maps.Copy(config.ConnConfig.RuntimeParams, session)
+	config.ConnConfig.RuntimeParams["toolscout.instance"] = newID() // marks the events that this Store stores
 	if config.ConnConfig.ConnectTimeout == 0 {
 		config.ConnConfig.ConnectTimeout = 5 * time.Second
 	}
@@ -100,7 +99,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{pool: pool, log: log, instance: newID()}
+	s := &Store{pool: pool, log: log}
 	s.uses = recordUses(s.saveUses)
 	s.leases = newLeases(o.Lease, s.authenticate)
 	return s, nil

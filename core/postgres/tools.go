@@ -142,6 +142,9 @@ func (s *Store) ApplyTools(ctx context.Context, serverID string, diff ToolDiff) 
 			return err
 		}
 		catalog = next
+		if err := announce(ctx, tx, toolsChanged(server, diff)); err != nil {
+			return err
+		}
 		return publishCatalog(ctx, tx, next)
 	})
 	return catalog, err
