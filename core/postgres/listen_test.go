@@ -13,11 +13,13 @@ func TestListen(t *testing.T) {
 	store, conn := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	notices, ended := make(chan string, 100), make(chan error, 1)
-	go func() { ended <- store.Listen(ctx, func(payload string) {
+	go func() {
+		ended <- store.Listen(ctx, func(payload string) {
 			if !strings.HasPrefix(payload, "events ") { // each change has its event
 				notices <- payload
 			}
-		}) }()
+		})
+	}()
 	listening := func() {
 		t.Helper()
 		for !value[bool](t, conn, `select exists (select from pg_stat_activity where datname = current_database()
