@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/egress"
+	"github.com/toolscout/toolscout/core/secret"
 )
 
 // Policy says which servers may be registered through the API. The
@@ -96,7 +97,7 @@ func ownSecrets(s core.Server) error {
 	}
 	for _, v := range values {
 		for _, m := range resolved.FindAllStringSubmatch(v, -1) {
-			if strings.HasPrefix(m[1], "TOOLSCOUT_") || m[1] == "DATABASE_URL" {
+			if secret.Reserved(m[1]) {
 				return core.Errorf(core.Denied, "${%s} belongs to the gateway itself", m[1]).
 					WithHint("Put the value under another name into the environment, or declare the server in the configuration file.")
 			}

@@ -138,6 +138,22 @@ func (s *Store) Server(ctx context.Context, tenantID, id string) (core.Server, e
 	return server, wrap("read server", err)
 }
 
+// FindServer gives one server by id or name. NotFound when there is none in the
+// tenant.
+func (s *Store) FindServer(ctx context.Context, tenantID, idOrName string) (core.Server, error) {
+	rows, err := s.pool.Query(ctx, `
+		select `+serverColumns+` from mcp_servers where tenant_id = $1 and (id::text = lower($2) or name = $2)
+		order by (id::text = lower($2)) desc limit 1`, tenant(tenantID), clean(idOrName))
+	if err != nil {
+		return core.Server{}, wrap("find server", err)
+	}
+	server, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[core.Server])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return core.Server{}, notFound("server")
+	}
+	return server, wrap("find server", err)
+}
+
 // Servers lists a tenant's servers by name.
 func (s *Store) Servers(ctx context.Context, f ServerFilter, p core.Page) (core.List[core.Server], error) {
 	after, err := readCursor(p.Cursor)

@@ -55,6 +55,21 @@ func (s *Store) User(ctx context.Context, tenantID, id string) (core.User, error
 	return u, wrap("read user", err)
 }
 
+// FindUser gives one user by id or name. NotFound when there is none in the tenant.
+func (s *Store) FindUser(ctx context.Context, tenantID, idOrName string) (core.User, error) {
+	rows, err := s.pool.Query(ctx, `
+		select `+userColumns+` from users where tenant_id = $1 and (id::text = lower($2) or name = $2)
+		order by (id::text = lower($2)) desc limit 1`, tenant(tenantID), clean(idOrName))
+	if err != nil {
+		return core.User{}, wrap("find user", err)
+	}
+	u, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[core.User])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return core.User{}, notFound("user")
+	}
+	return u, wrap("find user", err)
+}
+
 // Users lists a tenant's users by name.
 func (s *Store) Users(ctx context.Context, tenantID string, p core.Page) (core.List[core.User], error) {
 	after, err := readCursor(p.Cursor)

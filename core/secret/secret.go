@@ -93,6 +93,13 @@ func MaskAll(values map[string]string) map[string]string {
 	})
 }
 
+// Reserved reports whether a reference's name stands for credentials of the gateway
+// itself: whoever may use the environment's secrets elsewhere must not send off the
+// key of the database, say.
+func Reserved(name string) bool {
+	return strings.HasPrefix(name, "TOOLSCOUT_") || name == "DATABASE_URL"
+}
+
 // IsReference reports whether a value only names where a secret is found.
 func IsReference(value string) bool { return reference.MatchString(value) }
 
