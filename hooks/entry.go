@@ -96,6 +96,9 @@ type Entry struct {
 	Origin Origin
 
 	Hook Hook
+	// Keep, if set, holds on to Hook beyond the call that the entry came with, for
+	// work that outlives it, until release is called.
+	Keep func() (release func())
 }
 
 // Scope is where the entry applies, from its user and server.
@@ -147,11 +150,20 @@ type Chain []*Entry
 
 // Compile picks the entries that apply to a call and puts them in order. The
 // order of equal entries is the one they came in. The chain points into entries.
-func Compile(entries []Entry, c *Call) Chain {
-	chain := make(Chain, 0, len(entries))
-	for i := range entries {
-		if entries[i].Applies(c) {
-			chain = append(chain, &entries[i])
+func Compile(entries []Entry, c *Call) Chain { return Merge(c, entries) }
+
+// Merge is Compile for entries that come in several lists.
+func Merge(c *Call, lists ...[]Entry) Chain {
+	n := 0
+	for _, entries := range lists {
+		n += len(entries)
+	}
+	chain := make(Chain, 0, n)
+	for _, entries := range lists {
+		for i := range entries {
+			if entries[i].Applies(c) {
+				chain = append(chain, &entries[i])
+			}
 		}
 	}
 	slices.SortStableFunc(chain, func(a, b *Entry) int {

@@ -1,0 +1,5 @@
+package hookset
+
+import "github.com/toolscout/toolscout/hooks"
+
+func (s *Set) disabled(e *hooks.Entry, cause error) {}

@@ -1,0 +1,8 @@
+package hookset
+
+func (s *Set) wake() {
+	select {
+	case s.poke <- struct{}{}:
+	default:
+	}
+}
