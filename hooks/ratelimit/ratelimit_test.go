@@ -1,0 +1,547 @@
+package ratelimit_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/postgres"
+	"github.com/toolscout/toolscout/core/postgres/pgtest"
+	"github.com/toolscout/toolscout/hooks"
+	"github.com/toolscout/toolscout/hooks/ratelimit"
+)
+
+// local stands for the database where time is to be ours: exact, by the same rules,
+// and away when told so.
+type local struct {
+	away  atomic.Bool
+	asked atomic.Int64
+
+	mu      sync.Mutex
+	buckets map[string]*level
+	slots   map[string]int // by bucket and holder
+}
+
+type level struct {
+	full, until time.Time
+	held        int
+}
+
+var errAway = core.Errorf(core.Unavailable, "the database cannot be reached")
+
+func (l *local) TakeTokens(ctx context.Context, b postgres.Bucket, t postgres.Take) (int, time.Duration, error) {
+	l.asked.Add(1)
+	if l.away.Load() {
+		return 0, 0, errAway
+	}
+	time.Sleep(time.Millisecond)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v := l.buckets[b.Hook+b.Key]
+	if v == nil {
+		v = &level{}
+		if l.buckets == nil {
+			l.buckets = map[string]*level{}
+		}
+		l.buckets[b.Hook+b.Key] = v
+	}
+	now := time.Now()
+	if now.Before(v.until) {
+		v.held -= t.Settled
+		v.full = v.full.Add(-time.Duration(t.Returned) * b.Interval)
+	} else {
+		v.held = 0
+	}
+	if least := now.Add(time.Duration(v.held) * b.Interval); v.full.Before(least) {
+		v.full = least
+	}
+	room := now.Add(time.Duration(b.Burst) * b.Interval).Sub(v.full)
+	n := max(0, min(t.Use+t.Hold, int(room/b.Interval)))
+	v.full = v.full.Add(time.Duration(n) * b.Interval)
+	if n > t.Use {
+		v.held += n - t.Use
+		v.until = now.Add(t.HoldFor)
+	}
+	if n >= t.Use {
+		return n, 0, nil
+	}
+	return n, time.Duration(n+1)*b.Interval - room, nil
+}
+
+func (l *local) HoldSlots(ctx context.Context, s postgres.Slots) (int, error) {
+	l.asked.Add(1)
+	if l.away.Load() {
+		return 0, errAway
+	}
+	time.Sleep(time.Millisecond)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.slots == nil {
+		l.slots = map[string]int{}
+	}
+	others := 0
+	for k, n := range l.slots {
+		if strings.HasPrefix(k, s.Hook+s.Key) && !strings.HasSuffix(k, s.Holder) {
+			others += n
+		}
+	}
+	n := max(0, min(s.Want, s.Limit-others))
+	l.slots[s.Hook+s.Key+s.Holder] = n
+	return n, nil
+}
+
+func (l *local) PruneRates(context.Context) (int64, error) { return 0, nil }
+
+// limit is a configured hook on its own instance.
+type limit struct {
+	t      testing.TB
+	hook   hooks.Hook
+	runner *hooks.Runner
+	entry  hooks.Entry
+}
+
+func newLimit(t testing.TB, s ratelimit.Shared, config string) *limit {
+	t.Helper()
+	typ := ratelimit.Type(s)
+	h, err := typ.New(hooks.Instance{Key: config, Name: "limit", Config: json.RawMessage(config)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &limit{t: t, hook: h, runner: hooks.NewRunner(hooks.Config{}),
+		entry: hooks.Entry{Name: "limit", Type: typ.Name, Inline: typ.Inline, OnError: typ.OnError, Priority: typ.Priority, Hook: h}}
+	return l
+}
+
+func (l *limit) close() {
+	if err := errors.Join(l.hook.(io.Closer).Close(), l.runner.Close(context.Background())); err != nil {
+		l.t.Error(err)
+	}
+}
+
+// call sends a call through the hook.
+func (l *limit) call(c *hooks.Call, next hooks.Next) error {
+	if next == nil {
+		next = func(context.Context, *hooks.Call) error { return nil }
+	}
+	return l.runner.Run(context.Background(), hooks.Chain{&l.entry}, c, next)
+}
+
+func (l *limit) ask() error { return l.call(newCall("ann", "a", "s", "t"), nil) }
+
+func newCall(user, agent, server, tool string) *hooks.Call {
+	c := &hooks.Call{Level: hooks.Tool, Action: "execute_tool", Principal: core.Principal{TenantID: "t", UserID: user, Agent: agent}}
+	if server != "" {
+		c.Server, c.Tool = &core.Server{ID: server}, &core.Tool{ID: tool, ServerID: server}
+	}
+	return c
+}
+
+// bubble runs a test on time of our own and a database of our own.
+func bubble(t *testing.T, config string, f func(t *testing.T, db *local, l *limit)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var db local
+		l := newLimit(t, &db, config)
+		defer l.close()
+		f(t, &db, l)
+	})
+}
+
+func TestRateAndRetryAfter(t *testing.T) {
+	t.Parallel()
+	bubble(t, `{"rate": 6, "per": "1m", "burst": 2}`, func(t *testing.T, db *local, l *limit) {
+		for range 2 {
+			if err := l.ask(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := l.ask()
+		if !errors.Is(err, core.RateLimited) {
+			t.Fatalf("got %v", err)
+		}
+		e := core.Public(err)
+		if e.RetryAfter <= 9900*time.Millisecond || e.RetryAfter > 10*time.Second {
+			t.Errorf("retry after %v", e.RetryAfter)
+		}
+		if e.Message != "too many calls: the limit is 6 per 1m0s" || !strings.HasPrefix(e.Hint, "try again in ") {
+			t.Errorf("got %q, %q", e.Message, e.Hint)
+		}
+		asked := db.asked.Load()
+		for range 100 {
+			if err := l.ask(); !errors.Is(err, core.RateLimited) {
+				t.Fatalf("got %v", err)
+			}
+		}
+		if db.asked.Load() != asked {
+			t.Error("asks the database although it knows the answer")
+		}
+		time.Sleep(e.RetryAfter)
+		if err := l.ask(); err != nil {
+			t.Errorf("after the wait: %v", err)
+		}
+		if err := l.ask(); !errors.Is(err, core.RateLimited) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestBy(t *testing.T) {
+	t.Parallel()
+	named := func(agent string) *hooks.Call {
+		c := newCall("ann", agent, "s", "t")
+		c.Principal.AgentNamed = true
+		return c
+	}
+	meta := func(action string) *hooks.Call {
+		c := newCall("ann", "a", "", "")
+		c.Level, c.Action = hooks.Meta, action
+		return c
+	}
+	first := newCall("ann", "a", "s", "t")
+	for _, tc := range []struct {
+		name, by      string
+		first, second *hooks.Call
+		shared        bool
+	}{
+		{"all", `[]`, first, newCall("bob", "b", "s2", "t2"), true},
+		{"same_user", `["user"]`, first, newCall("ann", "b", "s2", "t2"), true},
+		{"other_user", `["user"]`, first, newCall("bob", "a", "s", "t"), false},
+		{"same_agent", `["agent"]`, first, newCall("bob", "a", "s2", "t2"), true},
+		{"other_agent", `["agent"]`, first, newCall("ann", "b", "s", "t"), false},
+		{"named_agents", `["agent"]`, named("a"), named("b"), false},
+		{"users_agents", `["user","agent"]`, first, newCall("ann", "b", "s", "t"), false},
+		{"renaming_does_not_help", `["user","agent"]`, named("a"), named("b"), true},
+		{"no_agent", `["agent"]`, newCall("ann", "", "s", "t"), newCall("bob", "", "s", "t"), true},
+		{"same_server", `["server"]`, first, newCall("bob", "b", "s", "t2"), true},
+		{"other_server", `["server"]`, first, newCall("ann", "a", "s2", "t"), false},
+		{"same_tool", `["tool"]`, first, newCall("bob", "b", "s", "t"), true},
+		{"other_tool", `["tool"]`, first, newCall("ann", "a", "s", "t2"), false},
+		{"combination", `["tool","user"]`, first, newCall("bob", "a", "s", "t"), false},
+		{"same_meta_tool", `["tool"]`, meta("execute_tool"), meta("execute_tool"), true},
+		{"other_meta_tool", `["tool"]`, meta("execute_tool"), meta("discover_tools"), false},
+		{"chains", `[]`, first, meta("execute_tool"), false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, `{"rate": 1, "by": `+tc.by+`}`, func(t *testing.T, _ *local, l *limit) {
+				if err := l.call(tc.first, nil); err != nil {
+					t.Fatal(err)
+				}
+				if err := l.call(tc.second, nil); errors.Is(err, core.RateLimited) != tc.shared || (err != nil) != tc.shared {
+					t.Errorf("got %v, shared %v", err, tc.shared)
+				}
+			})
+		})
+	}
+}
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ config, pointer string }{
+		{`{}`, "/rate"},
+		{`{"rate": 1, "per": "soon"}`, "/per"},
+		{`{"rate": 1, "per": "-1s"}`, "/per"},
+		{`{"concurrency": 1, "burst": 2}`, "/burst"},
+		{`{"rate": 1, "per": "24h", "burst": 1000}`, "/burst"},
+		{`{"rate": 1000000000, "per": "1ns"}`, ""},
+		{`{"concurrency": 1}`, ""},
+	} {
+		h, err := ratelimit.Type(&local{}).New(hooks.Instance{Config: json.RawMessage(tc.config)})
+		got := ""
+		var e *core.Error
+		if errors.As(err, &e) {
+			got = e.Faults[0].Pointer
+		}
+		if got != tc.pointer || (err == nil) != (tc.pointer == "") {
+			t.Errorf("%s: got %v", tc.config, err)
+		}
+		if err == nil {
+			if err := h.(io.Closer).Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestTokensAreTakenAhead: a busy caller of a generous limit hardly ever waits for the
+// database, and what was not needed goes back.
+func TestTokensAreTakenAhead(t *testing.T) {
+	t.Parallel()
+	bubble(t, `{"rate": 1000, "per": "1h", "burst": 1000}`, func(t *testing.T, db *local, l *limit) {
+		for range 500 {
+			if err := l.ask(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(100 * time.Microsecond)
+		}
+		if n := db.asked.Load(); n > 50 {
+			t.Errorf("500 calls asked the database %d times", n)
+		}
+		time.Sleep(5 * time.Second)
+		admitted := 0
+		for other := newLimit(t, db, `{"rate": 1000, "per": "1h", "burst": 1000}`); ; admitted++ {
+			if other.ask() != nil {
+				other.close()
+				break
+			}
+		}
+		if admitted < 500 || admitted > 502 {
+			t.Errorf("the other instance got %d of 500 and what was refilled", admitted)
+		}
+	})
+}
+
+// TestSlowCallersTakeNothingAhead: they would only give it back.
+func TestSlowCallersTakeNothingAhead(t *testing.T) {
+	t.Parallel()
+	bubble(t, `{"rate": 100, "per": "24h", "burst": 100}`, func(t *testing.T, db *local, l *limit) {
+		for range 100 {
+			if err := l.ask(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(3 * time.Second)
+		}
+		if n := db.asked.Load(); n != 100 {
+			t.Errorf("asked %d times", n)
+		}
+		if err := l.ask(); !errors.Is(err, core.RateLimited) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestConcurrency(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]error{"ok": nil, "failed": errors.New("disk full")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, `{"concurrency": 2, "by": ["user"]}`, func(t *testing.T, db *local, l *limit) {
+				gate := make(chan struct{})
+				var running sync.WaitGroup
+				for range 2 {
+					running.Go(func() {
+						if err := l.call(newCall("ann", "a", "s", "t"), func(context.Context, *hooks.Call) error { <-gate; return end }); !errors.Is(err, end) {
+							t.Errorf("got %v", err)
+						}
+					})
+				}
+				time.Sleep(time.Minute) // far beyond a lease
+				other := newLimit(t, db, `{"concurrency": 2, "by": ["user"]}`)
+				defer other.close()
+				for _, l := range []*limit{l, other} {
+					if err := l.ask(); !errors.Is(err, core.RateLimited) || core.Public(err).RetryAfter <= 0 {
+						t.Errorf("got %v", err)
+					}
+					if err := l.call(newCall("bob", "a", "s", "t"), nil); err != nil {
+						t.Errorf("another user: %v", err)
+					}
+				}
+				close(gate)
+				running.Wait()
+				if err := other.ask(); err != nil {
+					t.Errorf("after their end: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestRefusedByTheRateFreesTheSlot.
+func TestRefusedByTheRateFreesTheSlot(t *testing.T) {
+	t.Parallel()
+	bubble(t, `{"concurrency": 1, "rate": 1, "per": "1m"}`, func(t *testing.T, _ *local, l *limit) {
+		for i := range 3 {
+			if err := l.ask(); (err == nil) != (i == 0) || i > 0 && !strings.Contains(core.Public(err).Message, "1 per 1m0s") {
+				t.Errorf("call %d: %v", i, err)
+			}
+		}
+	})
+}
+
+func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
+	for _, config := range []string{`{"rate": 100}`, `{"concurrency": 100}`, `{"concurrency": 1}`} {
+		bubble(t, config, func(t *testing.T, db *local, l *limit) {
+			db.away.Store(true)
+			if err := l.ask(); !errors.Is(err, core.Unavailable) {
+				t.Errorf("%s: got %v", config, err)
+			}
+			l.entry.OnError = hooks.Ignore
+			c := newCall("ann", "a", "s", "t")
+			if err := l.call(c, nil); err != nil || len(c.Warnings) != 1 {
+				t.Errorf("%s: ignored: got %v, warnings %q", config, err, c.Warnings)
+			}
+			db.away.Store(false)
+			l.entry.OnError = hooks.Fail
+			if err := l.ask(); err != nil {
+				t.Errorf("%s: afterwards: %v", config, err)
+			}
+		})
+	}
+}
+
+// TestTwoInstances: on one database, under load from both, no more calls are let
+// through than the limit says, and hardly fewer.
+func TestTwoInstances(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	for name, tc := range map[string]struct {
+		config      string
+		most, least int
+	}{
+		"small":     {`{"rate": 7, "per": "24h"}`, 7, 7},
+		"large":     {`{"rate": 400, "per": "24h"}`, 400, 360},
+		"two_users": {`{"rate": 50, "per": "24h", "by": ["user"]}`, 100, 90},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var admitted atomic.Int64
+			var callers sync.WaitGroup
+			for range 2 {
+				l := newLimit(t, openStore(t, url), tc.config)
+				defer l.close()
+				for i := range 8 {
+					callers.Go(func() {
+						for range 100 {
+							err := l.call(newCall([]string{"ann", "bob"}[i%2], "a", "s", "t"), nil)
+							switch {
+							case err == nil:
+								admitted.Add(1)
+							case !errors.Is(err, core.RateLimited):
+								t.Error(err)
+							}
+						}
+					})
+				}
+			}
+			callers.Wait()
+			if n := int(admitted.Load()); n > tc.most || n < tc.least {
+				t.Errorf("%d calls admitted, want %d to %d", n, tc.least, tc.most)
+			}
+		})
+	}
+}
+
+func openStore(t testing.TB, url string) *postgres.Store {
+	t.Helper()
+	store, err := postgres.Open(t.Context(), url, postgres.Options{MaxConns: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	return store
+}
+
+// TestNoStretchSeesMore: two instances under changing load, watched through every
+// window of time.
+func TestNoStretchSeesMore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const burst, interval = 40, 10 * time.Millisecond
+		var db local
+		var mu sync.Mutex
+		var times []time.Time
+		var callers sync.WaitGroup
+		for i := range 2 {
+			l := newLimit(t, &db, `{"rate": 100, "per": "1s", "burst": 40}`)
+			defer l.close()
+			for j := range 4 {
+				callers.Go(func() {
+					random := rand.New(rand.NewPCG(uint64(i), uint64(j)))
+					for range 400 {
+						if l.ask() == nil {
+							mu.Lock()
+							times = append(times, time.Now())
+							mu.Unlock()
+						}
+						if random.IntN(50) == 0 {
+							time.Sleep(time.Duration(random.Int64N(int64(2 * time.Second))))
+						}
+						time.Sleep(time.Duration(random.Int64N(int64(10 * time.Millisecond))))
+					}
+				})
+			}
+		}
+		callers.Wait()
+		for i, from := range times {
+			for n, to := range times[i:] {
+				if most := burst + int(to.Sub(from)/interval) + 1; n+1 > most {
+					t.Fatalf("%d calls in %v, want at most %d", n+1, to.Sub(from), most)
+				}
+			}
+		}
+		if len(times) < 500 {
+			t.Errorf("only %d calls were let through", len(times))
+		}
+	})
+}
+
+// TestConcurrencyOfTwoInstances counts those that run.
+func TestConcurrencyOfTwoInstances(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	for name, tc := range map[string]struct {
+		config string
+		most   int64
+	}{"small": {`{"concurrency": 3}`, 3}, "large": {`{"concurrency": 20}`, 20}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var running, peak, admitted atomic.Int64
+			var callers sync.WaitGroup
+			for range 2 {
+				l := newLimit(t, openStore(t, url), tc.config)
+				defer l.close()
+				for range 16 {
+					callers.Go(func() {
+						for range 30 {
+							err := l.call(newCall("ann", "a", "s", "t"), func(context.Context, *hooks.Call) error {
+								n := running.Add(1)
+								for p := peak.Load(); n > p && !peak.CompareAndSwap(p, n); p = peak.Load() {
+								}
+								admitted.Add(1)
+								runtime.Gosched()
+								running.Add(-1)
+								return nil
+							})
+							if err != nil && !errors.Is(err, core.RateLimited) {
+								t.Error(err)
+							}
+						}
+					})
+				}
+			}
+			callers.Wait()
+			if peak.Load() > tc.most || admitted.Load() == 0 {
+				t.Errorf("%d at once, want at most %d; %d in all", peak.Load(), tc.most, admitted.Load())
+			}
+		})
+	}
+}
+
+func BenchmarkAllowed(b *testing.B) {
+	for name, config := range map[string]string{
+		"rate":             `{"rate": 1000000000, "per": "1s", "by": ["user", "tool"]}`,
+		"rate+concurrency": `{"rate": 1000000000, "per": "1s", "concurrency": 1000, "by": ["user"]}`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			l := newLimit(b, openStore(b, pgtest.URL(b)), config)
+			defer l.close()
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := l.ask(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
