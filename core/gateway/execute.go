@@ -147,7 +147,9 @@ func (e executed) stamp(result json.RawMessage, call *hooks.Call) (json.RawMessa
 }
 
 // inside is the inside of an object.
-func inside(raw []byte) []byte { return bytes.TrimSuffix(bytes.TrimPrefix(raw, []byte("{")), []byte("}")) }
+func inside(raw []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimPrefix(raw, []byte("{")), []byte("}"))
+}
 
 // prefixed are members with the prefix of ours.
 func prefixed(meta map[string]any) map[string]any {
