@@ -30,7 +30,7 @@ var layers = map[string]int{
 	"core/access":                      4,
 	"core/catalog":                     4,
 	"core/search":                      4,
-	"core/hookset":                     5,
+	"core/hookset":                     4,
 	"core/search/evaluate":             5,
 	"hooks/access":                     5,
 	"hooks/result":                     2,
