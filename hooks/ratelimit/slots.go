@@ -122,6 +122,7 @@ func (s *slots) round() {
 	if n > 0 || asked.Sub(s.idle) < busy {
 		want = min(s.limit, want+s.most)
 	}
+	s.have = min(s.have, want) // what is being given back is nobody's
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	got, err := s.hold(ctx, want)
