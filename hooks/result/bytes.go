@@ -45,18 +45,26 @@ func (r *Result) Bytes() json.RawMessage {
 // contentEdits are the edits of content; without an array to edit, they are a
 // member to add.
 func (r *Result) contentEdits() (edits []edit, added []byte) {
-	for i, at := range r.spans {
+	n := min(len(r.blocks), len(r.spans))
+	for i, at := range r.spans[:n] {
 		if r.edited[i] {
 			edits = append(edits, edit{at, r.blocks[i].Raw})
 		}
 	}
-	appended := r.blocks[len(r.spans):]
+	if gone := r.spans[n:]; len(gone) > 0 {
+		at := span{gone[0].start, gone[len(gone)-1].end}
+		if n > 0 {
+			at.start = r.spans[n-1].end
+		}
+		return append(edits, edit{span: at}), nil
+	}
+	appended := r.blocks[n:]
 	if len(appended) == 0 {
 		return edits, nil
 	}
 	var list []byte
 	for i, b := range appended {
-		if i > 0 || len(r.spans) > 0 {
+		if i > 0 || n > 0 {
 			list = append(list, ',')
 		}
 		list = append(list, b.Raw...)
@@ -69,7 +77,7 @@ func (r *Result) contentEdits() (edits []edit, added []byte) {
 		return nil, append([]byte(`"content":`), list...)
 	}
 	at := r.content.Start + 1
-	if n := len(r.spans); n > 0 {
+	if n > 0 {
 		at = r.spans[n-1].end
 	}
 	return append(edits, edit{span{at, at}, list}), nil

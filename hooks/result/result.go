@@ -111,16 +111,16 @@ func (r *Result) SetBlock(i int, raw json.RawMessage) {
 	r.blocks[i], r.edited[i], r.changed = blockOf(raw), true, true
 }
 
-// SetText replaces the text of text block i, and leaves its other members. Where
-// structured content may mirror it, use Rewrite.
+// SetText replaces the text of block i, and leaves its other members. Where structured
+// content may mirror it, use Rewrite.
 func (r *Result) SetText(i int, text string) {
-	raw := r.blocks[i].Raw
-	block, err := rawjson.Scan(raw)
-	if err != nil {
-		return // what is no object has no text
-	}
-	if m, ok := block.Last("text"); ok {
-		r.SetBlock(i, rawjson.Replace(raw, m.Start, m.End, encode(text)))
+	r.SetBlock(i, r.blocks[i].WithText(text))
+}
+
+// DropFrom leaves out block n and all that follow.
+func (r *Result) DropFrom(n int) {
+	if n < len(r.blocks) {
+		r.blocks, r.edited, r.changed = r.blocks[:n:n], r.edited[:n:n], true
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/toolscout/toolscout/hooks/result"
 )
@@ -34,6 +35,16 @@ func TestEdit(t *testing.T) {
 		{"append_to_null", `{"content":null,"a":1}`, `{"content":[{"type":"text","text":"m"}],"a":1}`, func(r *result.Result) { r.AppendText("m", nil) }},
 		{"edit_appended", `{"content":[]}`, `{"content":[{"type":"text","text":"n"}]}`,
 			func(r *result.Result) { r.AppendText("m", nil); r.SetText(0, "n") }},
+		{"text_of_a_resource", `{"content":[{"type":"resource","resource":{"uri":"u","text":"a", "mimeType":"m"}}]}`,
+			`{"content":[{"type":"resource","resource":{"uri":"u","text":"b", "mimeType":"m"}}]}`,
+			func(r *result.Result) { r.SetText(0, "b") }},
+		{"drop_last", `{"content":[ 1 , 2 , 3 ]}`, `{"content":[ 1 ]}`, func(r *result.Result) { r.DropFrom(1) }},
+		{"drop_all", `{"content":[ 1 , 2 ],"a":1}`, `{"content":[  ],"a":1}`, func(r *result.Result) { r.DropFrom(0) }},
+		{"drop_and_append", `{"content":[ 1 , 2 , 3 ]}`, `{"content":[ 1 , {"type":"x"} ]}`,
+			func(r *result.Result) { r.DropFrom(1); r.Append(json.RawMessage(`{"type":"x"}`)) }},
+		{"append_and_drop", `{"content":[1]}`, `{"content":[1]}`,
+			func(r *result.Result) { r.Append(json.RawMessage(`{"type":"x"}`)); r.DropFrom(1) }},
+		{"drop_nothing", `{"content":[1]}`, `{"content":[1]}`, func(r *result.Result) { r.DropFrom(5) }},
 		{"structured", `{"structuredContent": {"a":1} ,"content":[]}`, `{"structuredContent": {"b":2} ,"content":[]}`,
 			func(r *result.Result) { r.SetStructured(json.RawMessage(`{"b":2}`)) }},
 		{"structured_added", `{"content":[]}`, `{"content":[],"structuredContent":{"b":2}}`,
@@ -176,6 +187,14 @@ func TestEdits_touch_nothing_else(t *testing.T) {
 				r.SetBlock(i, json.RawMessage(blocks[i]))
 			}
 		}
+		if n := rng.IntN(8); n <= len(blocks) {
+			r.DropFrom(n)
+			blocks = blocks[:n]
+		}
+		if rng.IntN(3) == 0 {
+			blocks = append(blocks, `{"type":"more"}`)
+			r.Append(json.RawMessage(`{"type":"more"}`))
+		}
 		if rng.IntN(2) == 0 {
 			r.DropStructured()
 		}
@@ -191,7 +210,7 @@ func TestEdits_touch_nothing_else(t *testing.T) {
 		for _, b := range again.Blocks() {
 			got = append(got, string(b.Raw))
 		}
-		if diff := cmp.Diff(blocks, got); diff != "" {
+		if diff := cmp.Diff(blocks, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("%s\nbecame\n%s\n%s", in, out, diff)
 		}
 		if string(again.Structured()) != string(r.Structured()) {
