@@ -28,44 +28,72 @@ func (p *passage) attempt(ctx context.Context, e *Entry, ph phase, work *Call, d
 }
 
 func (r *Runner) attempt(ctx context.Context, e *Entry, ph phase, work *Call, d time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
 	half := e.Hook.Before
 	if ph == after {
 		half = e.Hook.After
 	}
 	if e.Inline {
+		ctx, cancel := context.WithTimeout(ctx, d)
+		defer cancel()
 		return protect(func() error { return half(ctx, work) })
 	}
-	var settled atomic.Bool // by whichever is first: the hook's end, or our patience's
-	ended := make(chan error, 1)
-	go func() {
-		err := errEnded
-		defer func() {
-			if settled.Swap(true) {
-				r.hung(e, -1)
-				return
-			}
-			ended <- err
-		}()
-		err = protect(func() error { return half(ctx, work) })
-	}()
+	return r.bounded(ctx, e, func(ctx context.Context) error { return half(ctx, work) }, d)
+}
+
+// bounded runs f and waits for it no longer than d.
+func (r *Runner) bounded(ctx context.Context, e *Entry, f func(context.Context) error, d time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	a := &attempted{ended: make(chan error, 1)}
+	go a.run(r, e, func() error { return f(ctx) })
 	select {
-	case err := <-ended:
+	case err := <-a.ended:
 		return err
 	case <-ctx.Done():
 	}
 	patience := time.NewTimer(grace)
 	defer patience.Stop()
 	select {
-	case err := <-ended:
+	case err := <-a.ended:
 		return err
 	case <-patience.C:
 	}
+	return a.leave(ctx, r, e)
+}
+
+// attempted is a hook on a goroutine of its own.
+type attempted struct {
+	ended chan error
+	// settled: by whichever is first, the hook's end or our patience's.
+	settled atomic.Bool
+	// release gives back the hook that is kept for as long as it hangs.
+	release func()
+}
+
+func (a *attempted) run(r *Runner, e *Entry, f func() error) {
+	err := errEnded
+	defer func() {
+		if a.settled.Swap(true) {
+			r.hung(e, -1)
+			a.release()
+			return
+		}
+		a.ended <- err
+	}()
+	err = protect(f)
+}
+
+// leave goes on without a hook that does not end, unless it does this very moment.
+func (a *attempted) leave(ctx context.Context, r *Runner, e *Entry) error {
+	a.release = func() {}
+	if e.Keep != nil {
+		a.release = e.Keep()
+	}
 	r.hung(e, +1)
-	if settled.Swap(true) {
+	if a.settled.Swap(true) {
 		r.hung(e, -1)
-		return <-ended
+		a.release()
+		return <-a.ended
 	}
 	return fmt.Errorf("left behind while still running: %w", ctx.Err())
 }

@@ -113,15 +113,43 @@ func (e *Entry) Scope() Scope {
 	return s
 }
 
+// Condition is one of the conditions under which an entry applies.
+type Condition string
+
+// The conditions, in the order in which they are looked at.
+const (
+	UnmetLevel   Condition = "level"
+	UnmetEvents  Condition = "events"
+	UnmetUser    Condition = "user"
+	UnmetServer  Condition = "server"
+	UnmetServers Condition = "servers"
+	UnmetAgents  Condition = "agents"
+	UnmetPattern Condition = "pattern"
+)
+
 // Applies reports whether the entry has anything to do with a call.
-func (e *Entry) Applies(c *Call) bool {
-	return (e.Level == "" || e.Level == c.Level) &&
-		(e.takes(c.Level, before) || e.takes(c.Level, after)) &&
-		(e.UserID == "" || e.UserID == c.Principal.UserID || e.UserID == c.Principal.UserName) &&
-		(e.ServerID == "" || c.Server != nil && (e.ServerID == c.Server.ID || e.ServerID == c.Server.Name)) &&
-		(len(e.Servers) == 0 || e.namesServer(c)) &&
-		(len(e.Agents) == 0 || slices.Contains(e.Agents, c.Principal.Agent)) &&
-		(e.Pattern == "" || glob(e.Pattern, c.Name()))
+func (e *Entry) Applies(c *Call) bool { return e.Unmet(c) == "" }
+
+// Unmet gives the first condition of the entry that a call does not meet, "" when it
+// meets them all.
+func (e *Entry) Unmet(c *Call) Condition {
+	switch {
+	case e.Level != "" && e.Level != c.Level:
+		return UnmetLevel
+	case !e.takes(c.Level, before) && !e.takes(c.Level, after):
+		return UnmetEvents
+	case e.UserID != "" && e.UserID != c.Principal.UserID && e.UserID != c.Principal.UserName:
+		return UnmetUser
+	case e.ServerID != "" && (c.Server == nil || e.ServerID != c.Server.ID && e.ServerID != c.Server.Name):
+		return UnmetServer
+	case len(e.Servers) > 0 && !e.namesServer(c):
+		return UnmetServers
+	case len(e.Agents) > 0 && !slices.Contains(e.Agents, c.Principal.Agent):
+		return UnmetAgents
+	case e.Pattern != "" && e.Pattern != "*" && !Glob(e.Pattern, c.Name()):
+		return UnmetPattern
+	}
+	return ""
 }
 
 func (e *Entry) namesServer(c *Call) bool {
@@ -137,13 +165,26 @@ const (
 	after  phase = "after"
 )
 
-func event(l Level, p phase) Event { return Event(string(l) + ":" + string(p)) }
+// event names a phase of a level without making a new text.
+func event(l Level, p phase) Event {
+	switch {
+	case l == Meta && p == before:
+		return MetaBefore
+	case l == Meta:
+		return MetaAfter
+	case p == before:
+		return ToolBefore
+	}
+	return ToolAfter
+}
 
 func (e *Entry) takes(l Level, p phase) bool {
 	return len(e.Events) == 0 || slices.Contains(e.Events, event(l, p))
 }
 
 func (e *Entry) key() string { return cmp.Or(e.ID, e.Name) }
+
+func (e *Entry) edition() edition { return edition{e.key(), e.Version} }
 
 // Chain is the entries that apply to one call, outermost first.
 type Chain []*Entry
@@ -173,9 +214,9 @@ func Merge(c *Call, lists ...[]Entry) Chain {
 	return chain
 }
 
-// glob matches name with a pattern in which * stands for any text and ? for one
+// Glob matches name with a pattern in which * stands for any text and ? for one
 // byte. It goes back to the last star only, so it is never worse than quadratic.
-func glob(pattern, name string) bool {
+func Glob(pattern, name string) bool {
 	p, n, star, mark := 0, 0, -1, 0
 	for n < len(name) {
 		switch {

@@ -43,7 +43,7 @@ func testFailure(t *testing.T, fail func(context.Context, *hooks.Call) error, po
 	var log bytes.Buffer
 	disabled := 0
 	r := hooks.NewRunner(hooks.Config{Logger: slog.New(slog.NewTextHandler(&log, nil)),
-		OnDisable: func(*hooks.Entry, error) { disabled++ }})
+		OnDisable: func(*hooks.Entry, *core.Error) { disabled++ }})
 	release := make(chan struct{})
 	defer func() {
 		close(release)

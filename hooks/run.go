@@ -36,7 +36,7 @@ type passage struct {
 	call    *Call
 	budget  time.Duration
 	entered []entered
-	jobs    []job
+	delayed []delayed
 }
 
 // entered is a hook whose After is due.
@@ -74,7 +74,7 @@ func (p *passage) enter(ctx context.Context, e *Entry) bool {
 		return true
 	}
 	if e.Mode == Background {
-		p.jobs = append(p.jobs, job{entry: e, before: p.call.copy()})
+		p.delayed = append(p.delayed, delayed{entry: e, before: p.call.copy()})
 		return true
 	}
 	if err := p.admit(e); err != nil {
@@ -182,7 +182,7 @@ func (p *passage) failed(e *Entry, ph phase, err error) bool {
 		return false
 	}
 	if e.OnError == Disable {
-		p.runner.disable(e, err)
+		p.runner.disable(e, blame(e, err))
 	}
 	p.call.Warn(fmt.Sprintf("hook %q was left out: %s", e.Name, blame(e, err).Message))
 	return true
@@ -235,12 +235,16 @@ func (p *passage) record(e *Entry, ph phase, work *Call, err error) {
 }
 
 func (p *passage) log(e *Entry, ph phase, err error) {
-	attrs := []any{"hook", e.Name, "event", event(p.call.Level, ph), "request_id", p.call.RequestID, "err", err}
+	p.runner.log(e, event(p.call.Level, ph), p.call.RequestID, err)
+}
+
+func (r *Runner) log(e *Entry, at Event, requestID string, err error) {
+	attrs := []any{"hook", e.Name, "event", at, "request_id", requestID, "err", err}
 	var panicked *panicError
 	if errors.As(err, &panicked) {
 		attrs = append(attrs, "stack", string(panicked.stack))
 	}
-	p.runner.config.Logger.Warn("hook failed", attrs...)
+	r.config.Logger.Warn("hook failed", attrs...)
 }
 
 // blame turns a hook's failure into what the caller may see of it. A core.Error

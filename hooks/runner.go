@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolscout/toolscout/core"
@@ -20,8 +21,9 @@ type Config struct {
 	// Workers how many of them run at once (4).
 	Queue   int
 	Workers int
-	// OnDisable is told, once, when an entry is disabled by its own failure.
-	OnDisable func(e *Entry, cause error)
+	// OnDisable is told, once, when an entry is disabled by its own failure. The
+	// cause is fit for strangers. A call waits for it.
+	OnDisable func(e *Entry, cause *core.Error)
 }
 
 // Runner sends calls through chains. It owns everything that outlives a call:
@@ -32,16 +34,25 @@ type Runner struct {
 	stop   chan struct{}
 	done   sync.WaitGroup
 
+	// known counts the states, so that a call whose hooks all work takes no lock.
+	known atomic.Int64
+
 	mu     sync.Mutex
 	closed bool
-	states map[string]*state
+	states map[edition]*state
 }
 
-// state is what a Runner remembers of an entry.
+// edition is one version of an entry: an edit gives it another chance.
+type edition struct {
+	key     string
+	version int64
+}
+
+// state is what a Runner remembers of an entry that is not as it should be.
 type state struct {
-	version  int64
-	disabled bool
-	hanging  int
+	cause   *core.Error // why it is disabled, nil if it is not
+	since   time.Time
+	hanging int
 }
 
 // maxHanging is how many runs of one hook may hang beyond their timeout before
@@ -62,7 +73,7 @@ func NewRunner(c Config) *Runner {
 	if c.Workers <= 0 {
 		c.Workers = 4
 	}
-	r := &Runner{config: c, jobs: make(chan job, c.Queue), stop: make(chan struct{}), states: map[string]*state{}}
+	r := &Runner{config: c, jobs: make(chan job, c.Queue), stop: make(chan struct{}), states: map[edition]*state{}}
 	for range c.Workers {
 		r.done.Go(r.work)
 	}
@@ -92,51 +103,81 @@ func (r *Runner) Close(ctx context.Context) error {
 
 // Disabled reports whether an entry was disabled by its own failure.
 func (r *Runner) Disabled(e *Entry) bool {
+	cause, _ := r.DisabledBy(e)
+	return cause != nil
+}
+
+// DisabledBy gives the failure that an entry was disabled by, and when that was;
+// nil when it is not disabled.
+func (r *Runner) DisabledBy(e *Entry) (cause *core.Error, since time.Time) {
+	if r.known.Load() == 0 {
+		return nil, time.Time{}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.state(e).disabled
+	if s := r.states[e.edition()]; s != nil {
+		return s.cause, s.since
+	}
+	return nil, time.Time{}
 }
 
-// state needs the mutex.
-func (r *Runner) state(e *Entry) *state {
-	s := r.states[e.key()]
-	if s == nil {
-		s = &state{version: e.Version}
-		r.states[e.key()] = s
-	}
-	if s.version < e.Version {
-		s.version, s.disabled = e.Version, false
-	}
-	return s
-}
-
-func (r *Runner) disable(e *Entry, cause error) {
+// change changes what is remembered of an entry.
+func (r *Runner) change(e *Entry, f func(*state)) {
 	r.mu.Lock()
-	s := r.state(e)
-	first := !s.disabled
-	s.disabled = true
-	r.mu.Unlock()
+	defer r.mu.Unlock()
+	s := r.states[e.edition()]
+	if s == nil {
+		s = &state{}
+		r.states[e.edition()] = s
+	}
+	f(s)
+	if s.cause == nil && s.hanging == 0 {
+		delete(r.states, e.edition())
+	}
+	r.known.Store(int64(len(r.states)))
+}
+
+func (r *Runner) disable(e *Entry, cause *core.Error) {
+	first := false
+	r.change(e, func(s *state) {
+		if first = s.cause == nil; first {
+			s.cause, s.since = cause, time.Now()
+		}
+	})
 	if !first {
 		return
 	}
-	r.config.Logger.Warn("hook disabled", "hook", e.Name, "err", cause)
+	r.forget(e)
+	r.config.Logger.Warn("hook disabled", "hook", e.Name, "hook_id", e.key(), "err", cause)
 	if r.config.OnDisable != nil {
 		r.config.OnDisable(e, cause)
 	}
 }
 
-// hung counts a run of e that did not end in time (+1) or has ended after all (-1).
-func (r *Runner) hung(e *Entry, by int) {
+// forget drops what is known of other editions of an entry that was disabled, of
+// which nothing runs any more: there is never more than one to remember.
+func (r *Runner) forget(e *Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.state(e).hanging += by
+	for other, s := range r.states {
+		if other.key == e.key() && other.version != e.Version && s.hanging == 0 {
+			delete(r.states, other)
+		}
+	}
+	r.known.Store(int64(len(r.states)))
 }
+
+// hung counts a run of e that did not end in time (+1) or has ended after all (-1).
+func (r *Runner) hung(e *Entry, by int) { r.change(e, func(s *state) { s.hanging += by }) }
 
 // usable reports whether e may be started.
 func (r *Runner) usable(e *Entry) error {
+	if r.known.Load() == 0 {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s := r.state(e); s.hanging >= maxHanging {
+	if s := r.states[e.edition()]; s != nil && s.hanging >= maxHanging {
 		return core.Errorf(core.Unavailable, "hook %q hangs in %d earlier calls", e.Name, s.hanging)
 	}
 	return nil
