@@ -19,6 +19,7 @@ var layers = map[string]int{
 	"core/rawjson":                     1,
 	"core/secret":                      1,
 	"core/tokens":                      1,
+	"core/toon":                        1,
 	"core/egress":                      1,
 	"core/postgres/embedded":           1,
 	"embeddings/builtin":               1,
