@@ -83,6 +83,8 @@ type Effect struct {
 	// Did is "edit", "answer", "reject", "fail" or, if all it left is notes, "note".
 	Did     string `json:"did"`
 	Message string `json:"message,omitempty"`
+	// Kind is that of the rejection or failure.
+	Kind core.Kind `json:"kind,omitempty"`
 	// Notes are the hook's own, such as how many tokens it saved.
 	Notes map[string]any `json:"notes,omitempty"`
 }

@@ -38,9 +38,9 @@ func TestObserve(t *testing.T) {
 	}
 	want := []hooks.Effect{
 		{Hook: "a", Event: hooks.ToolBefore, Mode: hooks.Observe, Did: "edit"},
-		{Hook: "b", Event: hooks.ToolBefore, Mode: hooks.Observe, Did: "reject", Message: "no"},
+		{Hook: "b", Event: hooks.ToolBefore, Mode: hooks.Observe, Did: "reject", Message: "no", Kind: core.Denied},
 		{Hook: "d", Event: hooks.ToolBefore, Mode: hooks.Observe, Did: "answer"},
-		{Hook: "e", Event: hooks.ToolBefore, Mode: hooks.Observe, Did: "fail", Message: `hook "e" failed`},
+		{Hook: "e", Event: hooks.ToolBefore, Mode: hooks.Observe, Did: "fail", Message: `hook "e" failed`, Kind: core.Internal},
 		{Hook: "c", Event: hooks.ToolAfter, Mode: hooks.Observe, Did: "edit"},
 	}
 	if diff := cmp.Diff(c.Effects, want); diff != "" {

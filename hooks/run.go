@@ -218,9 +218,11 @@ func (p *passage) record(e *Entry, ph phase, work *Call, err error) {
 	}
 	switch {
 	case isRejection(err):
-		effect.Did, effect.Message = "reject", core.Public(err).Message
+		told := core.Public(err)
+		effect.Did, effect.Message, effect.Kind = "reject", told.Message, told.Kind
 	case err != nil:
-		effect.Did, effect.Message = "fail", blame(e, err).Message
+		told := blame(e, err)
+		effect.Did, effect.Message, effect.Kind = "fail", told.Message, told.Kind
 	case ph == before && work.Result != nil:
 		effect.Did = "answer"
 	case !bytes.Equal(work.Args, p.call.Args), !bytes.Equal(work.Result, p.call.Result),
