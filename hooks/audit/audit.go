@@ -54,7 +54,7 @@ func (r *recorder) After(ctx context.Context, c *hooks.Call) error {
 	}
 	e := r.entry(c)
 	e.Time, e.DurationMs = start, milliseconds(time.Since(start))
-	return r.writer.put(ctx, row{audit: &e})
+	return r.writer.put(ctx, row{audit: &e}, heeded(c).wait)
 }
 
 // used records a real call. Nobody waits for its row alone: the audit row that
@@ -87,7 +87,7 @@ func (r *recorder) entry(c *hooks.Call) core.AuditEntry {
 	case c.IsError:
 		e.Outcome = core.OutcomeFailed
 	}
-	e.Details = details(c, r.writer.config.Values)
+	e.Details = details(c, heeded(c), r.writer.config.Values)
 	return e
 }
 

@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -40,14 +41,19 @@ type record struct {
 // details says what happened in a call. Without values it holds nothing that the
 // caller or the tool wrote: shapes of arguments, pointers of faults, and our own
 // words.
-func details(c *hooks.Call, values bool) json.RawMessage {
-	d := record{IsError: c.IsError, Edited: !bytes.Equal(c.Original, c.Args),
-		Warnings: c.Warnings[:min(len(c.Warnings), maxNotes)], Hooks: c.Effects[:min(len(c.Effects), maxNotes)]}
+func details(c *hooks.Call, r rules, otherwise bool) json.RawMessage {
+	d := record{IsError: c.IsError, Edited: !bytes.Equal(c.Original, c.Args)}
+	values := r.keeps(c, otherwise)
 	if values {
-		d.Args = Values(c.Args)
+		var hidden bool
+		d.Args, hidden = keep(c.Args, r.redact, c.Action == "execute_tool" && c.Level == hooks.Meta)
+		// Messages quote, and what they quote may be what is hidden.
+		values = !hidden
 	} else {
 		d.Args = Shape(c.Args)
 	}
+	d.Warnings = warnings(c.Warnings, values)
+	d.Hooks = effects(c.Effects, values)
 	if c.Err != nil {
 		d.fail(core.Public(c.Err), values)
 	}
@@ -58,15 +64,73 @@ func details(c *hooks.Call, values bool) json.RawMessage {
 	return raw
 }
 
-// fail records an error. Messages about arguments quote them, and a server's own
-// messages may.
+// quotes reports whether messages of this kind may hold what the caller or the tool
+// wrote: those about arguments do, a server's own may, and so may the words of a
+// team's own hooks.
+func quotes(k core.Kind) bool {
+	return k == core.InvalidParams || k == core.UpstreamError || k == core.HookRejected
+}
+
+// fail records an error.
 func (d *record) fail(e *core.Error, values bool) {
-	if values || e.Kind != core.InvalidParams && e.Kind != core.UpstreamError && e.Kind != core.HookRejected {
+	if values || !quotes(e.Kind) {
 		d.Error = cut(e.Message, maxText)
 	}
 	for _, f := range e.Faults[:min(len(e.Faults), maxNotes)] {
 		d.Faults = append(d.Faults, cut(f.Pointer, maxText))
 	}
+}
+
+// warnings are those of a call. What hooks failed of is among their effects: without
+// values it is not said again.
+func warnings(all []string, values bool) []string {
+	var kept []string
+	for _, w := range all {
+		if !values && strings.HasPrefix(w, `hook "`) {
+			continue
+		}
+		if len(kept) == maxNotes {
+			break
+		}
+		kept = append(kept, cut(w, maxText))
+	}
+	return kept
+}
+
+// effects are what hooks did, within bounds.
+func effects(all []hooks.Effect, values bool) []hooks.Effect {
+	kept := slices.Clone(all[:min(len(all), maxNotes)])
+	for i := range kept {
+		e := &kept[i]
+		if !values && quotes(e.Kind) {
+			e.Message = ""
+		}
+		e.Hook, e.Message = cut(e.Hook, maxKey), cut(e.Message, maxText)
+		e.Notes = notes(e.Notes)
+	}
+	return kept
+}
+
+// notes are a hook's own, which by contract are numbers, words and truths.
+func notes(all map[string]any) map[string]any {
+	var kept map[string]any
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if len(kept) == maxNotes {
+			break
+		}
+		if kept == nil {
+			kept = map[string]any{}
+		}
+		switch v := all[name].(type) {
+		case string:
+			kept[cut(name, maxKey)] = cut(v, maxText)
+		case bool, int, int32, int64, uint, uint64, float32, float64:
+			kept[cut(name, maxKey)] = v
+		default:
+			kept[cut(name, maxKey)] = cut(fmt.Sprint(v), maxText)
+		}
+	}
+	return kept
 }
 
 // Shape describes JSON by the types and sizes of its parts, without any value:
@@ -78,14 +142,31 @@ func Shape(raw json.RawMessage) json.RawMessage {
 // Values gives arguments as they are, without what looks like a secret by its
 // name. What is too long is described by its shape instead.
 func Values(raw json.RawMessage) json.RawMessage {
+	kept, _ := keep(raw, redaction{}, false)
+	return kept
+}
+
+// keep is Values with more that is hidden. nested says that the arguments of a tool
+// lie in those of a meta-tool. It reports whether anything was hidden.
+func keep(raw json.RawMessage, r redaction, nested bool) (kept json.RawMessage, hidden bool) {
 	if len(raw) > maxValues {
 		cut, err := json.Marshal(map[string]any{"cut": len(raw), "shape": Shape(raw)})
 		if err != nil {
-			return nil
+			return nil, true
 		}
-		return cut
+		return cut, true
 	}
-	return encode(raw, 2*maxValues, redact)
+	h := hider{redaction: r}
+	kept = encode(raw, 2*maxValues, func(v any) any {
+		for _, tokens := range r.pointers {
+			v = h.at(v, tokens)
+			if m, ok := v.(map[string]any); ok && nested && m["params"] != nil {
+				m["params"] = h.at(m["params"], tokens)
+			}
+		}
+		return h.everywhere(v)
+	})
+	return kept, h.hidden
 }
 
 // encode rewrites JSON with f. What is not JSON, or still too long, is described
@@ -135,34 +216,6 @@ func shape(v any, depth int) any {
 		return m
 	}
 	return "unknown"
-}
-
-// secret matches names whose values are never written down.
-var secret = regexp.MustCompile(`(?i)\bpass$|passw(or)?d|passphrase|secret|token|api[-_]?key|private[-_]?key|authorization|credential|cookie`)
-
-// redact replaces what is named like a secret, and characters that a database
-// cannot store.
-func redact(v any) any {
-	switch v := v.(type) {
-	case string:
-		return strings.ReplaceAll(v, "\x00", "\uFFFD")
-	case []any:
-		for i := range v {
-			v[i] = redact(v[i])
-		}
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for k, member := range v {
-			key := strings.ReplaceAll(k, "\x00", "\uFFFD")
-			if secret.MatchString(k) {
-				m[key] = "[redacted]"
-				continue
-			}
-			m[key] = redact(member)
-		}
-		return m
-	}
-	return v
 }
 
 // cut shortens text to at most n bytes, at the end of a character, and replaces

@@ -101,7 +101,7 @@ func (w *Writer) Record(ctx context.Context, e core.AuditEntry) error {
 	if err := w.reserve(ctx, w.audit); err != nil {
 		return err
 	}
-	return w.put(ctx, row{audit: &e})
+	return w.put(ctx, row{audit: &e}, false)
 }
 
 // Flush waits until every row that was put in so far is written.
@@ -144,9 +144,10 @@ func (w *Writer) reserve(ctx context.Context, slots *semaphore.Weighted) error {
 	return nil
 }
 
-// put queues a row that has its slot, and in sync mode waits for it.
-func (w *Writer) put(ctx context.Context, r row) error {
-	if !w.config.Sync {
+// put queues a row that has its slot, and waits for it in sync mode or when now says
+// so.
+func (w *Writer) put(ctx context.Context, r row, now bool) error {
+	if !w.config.Sync && !now {
 		w.queue(r)
 		return nil
 	}
