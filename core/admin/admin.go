@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/catalog"
+	"github.com/toolscout/toolscout/core/hookbook"
 	"github.com/toolscout/toolscout/core/postgres"
 	"github.com/toolscout/toolscout/core/search"
 	"github.com/toolscout/toolscout/core/secret"
@@ -24,6 +25,8 @@ type Config struct {
 	Audit   *audit.Writer
 	// Secrets seals credentials before they are stored.
 	Secrets *secret.Box
+	// Book has the configured hooks.
+	Book *hookbook.Book
 	// Policy limits which servers may be registered here.
 	Policy Policy
 	Logger *slog.Logger
@@ -38,6 +41,7 @@ type Admin struct {
 	engine  *search.Engine
 	audit   *audit.Writer
 	secrets *secret.Box
+	book    *hookbook.Book
 	policy  Policy
 	log     *slog.Logger
 }
@@ -48,7 +52,7 @@ func New(cfg Config) *Admin {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Admin{store: cfg.Store, pool: cfg.Pool, syncer: cfg.Syncer, indexer: cfg.Indexer, engine: cfg.Search,
-		audit: cfg.Audit, secrets: cfg.Secrets, policy: cfg.Policy, log: cfg.Logger}
+		audit: cfg.Audit, secrets: cfg.Secrets, book: cfg.Book, policy: cfg.Policy, log: cfg.Logger}
 }
 
 // Refuse records an attempt that failed before it reached a method of Admin: a
