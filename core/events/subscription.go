@@ -40,7 +40,7 @@ func isCall(typ string) bool { return slices.Contains(callTypes, typ) }
 
 // Batch is what a Subscription gives at once.
 type Batch struct {
-	// Missed, if set, is a gap before these events.
+	// Missed, if set, is a gap that comes before further events; there are none with it.
 	Missed *Gap
 	// Events are in the order of their numbers.
 	Events []core.Event
@@ -76,7 +76,7 @@ type Subscription struct {
 	// For whoever reads alone.
 	cursor int64 // everything up to here was given
 	live   bool  // what follows comes through the queue
-	gap    *Gap
+	gaps   []Gap // still to be told
 
 	mu    sync.Mutex
 	queue []core.Event
@@ -115,11 +115,15 @@ func (b *Bus) Subscribe(ctx context.Context, f Filter) (*Subscription, error) {
 	switch {
 	case f.After < 0:
 		s.cursor = log.Last
+		return s, nil
 	case f.After > log.Last:
-		s.gap = &Gap{After: f.After, Until: log.Last, Reason: Unknown}
-		s.cursor = log.Last
-	case calls && f.After < log.CallsSince:
-		s.gap = &Gap{After: f.After, Until: log.CallsSince, Reason: NotCalled}
+		s.miss(log.Last, Unknown)
+		return s, nil
+	case f.After < log.Pruned:
+		s.miss(log.Pruned, Pruned)
+	}
+	if calls && s.cursor < log.CallsSince {
+		s.gaps = append(s.gaps, Gap{After: s.cursor, Until: log.CallsSince, Reason: NotCalled})
 	}
 	return s, nil
 }
@@ -188,10 +192,10 @@ func (s *Subscription) Next(ctx context.Context) (Batch, error) {
 // catchUp reads a page of what was stored before the subscription is joined to the
 // reader, or joins it.
 func (s *Subscription) catchUp(ctx context.Context) (Batch, error) {
-	if s.gap != nil {
-		gap := s.gap
-		s.gap = nil
-		return Batch{Missed: gap, Last: s.cursor}, nil
+	if len(s.gaps) > 0 {
+		gap := s.gaps[0]
+		s.gaps = s.gaps[1:]
+		return Batch{Missed: &gap, Last: s.cursor}, nil
 	}
 	seen := s.join()
 	if s.live {
@@ -204,11 +208,11 @@ func (s *Subscription) catchUp(ctx context.Context) (Batch, error) {
 	if err != nil {
 		return Batch{}, err
 	}
-	batch := Batch{}
 	if pruned > s.cursor {
-		batch.Missed = &Gap{After: s.cursor, Until: pruned, Reason: Pruned}
-		s.cursor = pruned
+		s.miss(pruned, Pruned)
+		return Batch{}, nil
 	}
+	batch := Batch{}
 	for i := range page {
 		if page[i].ID > s.cursor && s.match(&page[i]) {
 			batch.Events = append(batch.Events, page[i].Event)
@@ -222,6 +226,12 @@ func (s *Subscription) catchUp(ctx context.Context) (Batch, error) {
 	}
 	batch.Last = s.cursor
 	return batch, nil
+}
+
+// miss goes on from a number with nothing of what is before it.
+func (s *Subscription) miss(until int64, reason string) {
+	s.gaps = append(s.gaps, Gap{After: s.cursor, Until: until, Reason: reason})
+	s.cursor = until
 }
 
 // join has the subscription follow the reader if that is not ahead of it, and says
