@@ -2,6 +2,7 @@ package access_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 
@@ -61,5 +62,59 @@ func TestUnknownAndInvisibleLookTheSame(t *testing.T) {
 	unknown := access.NoTool(tool.ID)
 	if invisible.Error() != unknown.Error() || invisible.Hint != unknown.Hint || invisible.ToolID != unknown.ToolID {
 		t.Errorf("%+v and %+v differ", invisible, unknown)
+	}
+}
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	read := json.RawMessage(`{"title": "x", "readOnlyHint" : true}`)
+	call := func(level hooks.Level, annotations json.RawMessage) *hooks.Call {
+		c := &hooks.Call{Level: level, Action: "execute_tool", Principal: core.Principal{TenantID: "t", UserID: "u", Roles: []string{"dev"}}}
+		if level == hooks.Tool {
+			c.Tool, c.Server = &core.Tool{ID: "t1", ServerID: "s1", Name: "gh_list/issues", Annotations: annotations}, &core.Server{ID: "s1", Name: "github"}
+		}
+		return c
+	}
+	for _, tc := range []struct {
+		name, config string
+		call         *hooks.Call
+		want         string // the reason; "" lets through
+	}{
+		{"nothing", `{}`, call(hooks.Tool, nil), ""},
+		{"allowed", `{"allow": ["files_*", "gh_*"]}`, call(hooks.Tool, nil), ""},
+		{"not_allowed", `{"allow": ["files_*"]}`, call(hooks.Tool, nil), "gh_list/issues is not among the tools that are allowed"},
+		{"denied", `{"deny": ["*list*"]}`, call(hooks.Tool, nil), "gh_list/issues is denied by a rule"},
+		{"denied_although_allowed", `{"allow": ["*"], "deny": ["gh_*"]}`, call(hooks.Tool, nil), "gh_list/issues is denied by a rule"},
+		{"by_server", `{"deny": ["github/gh_*"]}`, call(hooks.Tool, nil), "gh_list/issues is denied by a rule"},
+		{"by_another_server", `{"deny": ["gitlab/*"]}`, call(hooks.Tool, nil), ""},
+		{"slash_in_the_name", `{"deny": ["gh_list/*"]}`, call(hooks.Tool, nil), "gh_list/issues is denied by a rule"},
+		{"role", `{"require_roles": ["dev"]}`, call(hooks.Tool, nil), ""},
+		{"no_role", `{"require_roles": ["dev", "ops"]}`, call(hooks.Tool, nil), "this takes the role ops"},
+		{"reads", `{"read_only": true}`, call(hooks.Tool, read), ""},
+		{"unannotated", `{"read_only": true}`, call(hooks.Tool, nil), "gh_list/issues may change something, and only tools that read are allowed"},
+		{"annotated_otherwise", `{"read_only": true}`, call(hooks.Tool, json.RawMessage(`{"READONLYHINT":true,"readOnlyHint":"true"}`)),
+			"gh_list/issues may change something, and only tools that read are allowed"},
+		{"destroys", `{"read_only": true}`, call(hooks.Tool, json.RawMessage(`{"readOnlyHint":true,"destructiveHint":true}`)),
+			"gh_list/issues may change something, and only tools that read are allowed"},
+		{"message", `{"deny": ["*"], "message": "ask %s in #ops"}`, call(hooks.Tool, nil), "ask %s in #ops"},
+		{"meta_tool", `{"deny": ["execute_tool"]}`, call(hooks.Meta, nil), "execute_tool is denied by a rule"},
+		{"read_only_meta_tool", `{"read_only": true}`, call(hooks.Meta, nil), ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			h, err := access.Type().New(hooks.Instance{Config: json.RawMessage(tc.config)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = h.Before(t.Context(), tc.call)
+			got := ""
+			var r *hooks.Rejection
+			if errors.As(err, &r) {
+				got = r.Err.Message
+			}
+			if got != tc.want || err != nil && !errors.Is(err, core.Denied) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
 	}
 }
