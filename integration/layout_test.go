@@ -41,6 +41,8 @@ var layers = map[string]int{
 	"hooks/sanitizer":                  5,
 	"hooks/audit":                      4,
 	"hooks/webhook":                    5,
+	"hooks/script":                     5,
+	"hooks/emit":                       5,
 	"core/gateway":                     6,
 	"core/admin":                       6,
 	"mcpserver/door":                   7,

@@ -1,0 +1,145 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	startime "go.starlark.net/lib/time"
+	"go.starlark.net/starlark"
+
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/hooks"
+)
+
+// run is one execution of a function of a script, or of its module-level code.
+type run struct {
+	account
+	hook *hook
+	// call is nil outside calls.
+	call *hooks.Call
+	// texts are what dicts and lists were decoded from.
+	texts  map[starlark.Value][]byte
+	values *starlark.Dict
+	events []core.Event
+	prints int
+	notes  int
+	warned int
+}
+
+const local = "run"
+
+// current gives the run that a thread executes.
+func current(t *starlark.Thread) *run { return t.Local(local).(*run) }
+
+// start makes a run with a thread of its own, which ends with ctx. Call stop.
+func (h *hook) start(ctx context.Context, c *hooks.Call) (r *run, stop func() bool) {
+	t := &starlark.Thread{Name: h.name}
+	r = &run{hook: h, call: c, texts: map[starlark.Value][]byte{}, account: account{limits: h.limits, thread: t}}
+	t.Print = r.print
+	t.OnMaxSteps = func(t *starlark.Thread) { t.Cancel(r.errSteps().Error()) }
+	t.SetMaxExecutionSteps(uint64(h.limits.Steps))
+	t.SetLocal(local, r)
+	startime.SetNow(t, h.clock)
+	return r, context.AfterFunc(ctx, func() { t.Cancel(tooLong) })
+}
+
+const (
+	tooLong   = "took longer than its timeout"
+	cancelled = "Starlark computation cancelled: "
+)
+
+const (
+	mostPrints  = 20
+	longestLine = 1000
+)
+
+// print logs, for whoever writes a script and looks at the debug log.
+func (r *run) print(_ *starlark.Thread, text string) {
+	if r.prints++; r.prints <= mostPrints {
+		r.hook.logger.Debug("script printed", "script", r.hook.name, "text", cut(text, longestLine))
+	}
+}
+
+func cut(s string, longest int) string {
+	if len(s) <= longest {
+		return s
+	}
+	return strings.ToValidUTF8(s[:longest], "") + "…"
+}
+
+// stopped is how reject and answer end a run.
+type stopped struct {
+	rejection *hooks.Rejection
+	answer    starlark.Value
+}
+
+func (*stopped) Error() string {
+	return "reject() and answer() work in before_call and after_call only"
+}
+
+// invoke calls a function of the script. What reject or answer ended with is the
+// second result.
+func (r *run) invoke(f *starlark.Function, args ...starlark.Value) (starlark.Value, *stopped, error) {
+	v, err := starlark.Call(r.thread, f, args, nil)
+	var end *stopped
+	if errors.As(err, &end) {
+		return nil, end, nil
+	}
+	if err != nil {
+		return nil, nil, r.failure(err)
+	}
+	return v, nil, nil
+}
+
+// failure turns what ended a run into an error with file, line and column. What a
+// script says may quote what passes through it, so only those who can mend it are
+// shown more than the place; limits are shown to everybody.
+func (r *run) failure(err error) error {
+	place, message := r.hook.place(err)
+	var limit *limitError
+	kind, public := core.Internal, errors.As(err, &limit)
+	switch {
+	case message == tooLong:
+		kind, public = core.Timeout, true
+	case message == r.errSteps().Error():
+		public = true
+	}
+	if public || r.mayKnow() {
+		return core.Errorf(kind, "%s: %s", place, message)
+	}
+	return core.Errorf(kind, "%s: the script failed", place).Because(errors.New(message))
+}
+
+// mayKnow reports whether who calls can mend the script.
+func (r *run) mayKnow() bool {
+	if r.call == nil {
+		return true
+	}
+	p := r.call.Principal
+	return p.Admin() || r.hook.owner != "" && p.UserID == r.hook.owner
+}
+
+// at is a failure at the head of a function of the script, which has already returned.
+func (r *run) at(f *starlark.Function, err error) error {
+	pos := f.Position()
+	return r.failure(&starlark.EvalError{Msg: err.Error(), CallStack: starlark.CallStack{{Name: f.Name(), Pos: pos}}})
+}
+
+// place gives the innermost position in the script and the message of an error.
+func (h *hook) place(err error) (place, message string) {
+	message = err.Error()
+	place = h.name
+	var failed *starlark.EvalError
+	if errors.As(err, &failed) {
+		message = failed.Msg
+		for i := range failed.CallStack {
+			if pos := failed.CallStack.At(i).Pos; pos.Filename() == h.name {
+				place = fmt.Sprintf("%s:%d:%d", h.name, pos.Line, pos.Col)
+				break
+			}
+		}
+	}
+	return place, cut(strings.TrimPrefix(message, cancelled), longestLine)
+}
