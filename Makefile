@@ -11,11 +11,12 @@ PGRUN       := bin/pgrun
 EVAL_DIR    ?= ../shared/eval
 # The least NDCG@10 of each set.
 EVAL_MIN    ?= livemcpbench=0.40 metatool=0.63 sealtools=0.88 mcpproxy-golden=0.76
+TOON_DIR    ?= ../shared/toon/fixtures
 BENCHTIME   ?= 1s
 FUZZTIME    ?= 10s
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 
-.PHONY: help build run test race lint eval bench fuzz docs clean
+.PHONY: help build run test race lint eval conformance bench fuzz docs clean
 
 help: ## Say what each target does
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +47,9 @@ lint: ## gofmt, go vet, go fix, staticcheck, go mod tidy, shell syntax
 
 eval: $(BIN) ## Measure retrieval quality on the sets in EVAL_DIR
 	@$(BIN) eval --dir "$(EVAL_DIR)" $(addprefix --min ,$(EVAL_MIN))
+
+conformance: ## Run the official TOON fixtures in TOON_DIR
+	@TOON_FIXTURES="$(abspath $(TOON_DIR))" $(GO) test -count=1 -tags conformance ./core/toon -run '^TestConformance$$'
 
 bench: $(PGRUN) ## Run the benchmarks; EVAL_DIR gives them a corpus of real tools
 	@scripts/test-tools.sh

@@ -40,6 +40,7 @@ var layers = map[string]int{
 	"hooks/ratelimit":                  5,
 	"hooks/sanitizer":                  5,
 	"hooks/truncation":                 5,
+	"hooks/toon":                       5,
 	"hooks/audit":                      4,
 	"hooks/webhook":                    5,
 	"hooks/script":                     5,

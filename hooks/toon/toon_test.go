@@ -1,0 +1,186 @@
+package toon_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	codec "github.com/toolscout/toolscout/core/toon"
+	"github.com/toolscout/toolscout/hooks"
+	"github.com/toolscout/toolscout/hooks/toon"
+)
+
+// run sends a result through the hook, in a chain of its own.
+func run(t testing.TB, config, in string) (string, *hooks.Call) {
+	t.Helper()
+	typ := toon.Type()
+	h, err := typ.New(hooks.Instance{Key: "k", Name: "toon", Config: json.RawMessage(config)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := hooks.NewRunner(hooks.Config{})
+	t.Cleanup(func() { _ = r.Close(context.Background()) })
+	e := hooks.Entry{Name: "toon", Type: typ.Name, Level: typ.Level, Events: typ.Events, OnError: typ.OnError, Inline: typ.Inline, Hook: h}
+	c := &hooks.Call{Level: hooks.Tool, Action: "execute_tool"}
+	err = r.Run(t.Context(), hooks.Compile([]hooks.Entry{e}, c), c, func(_ context.Context, c *hooks.Call) error {
+		c.Result = json.RawMessage(in)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(c.Result), c
+}
+
+const always = `{"min_bytes":0,"min_saving":0}`
+
+func quote(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+func TestAfter(t *testing.T) {
+	t.Parallel()
+	const (
+		rows  = `[{"id":1,"name":"Ada"},{"id":2,"name":"Linus"},{"id":3,"name":"Grace"}]`
+		table = `"[3]{id,name}:\n  1,Ada\n  2,Linus\n  3,Grace"`
+		meta  = `"_meta":{"toolscout/format":"toon"}`
+	)
+	items := `{"items":` + rows + `}`
+	for _, tc := range []struct{ name, config, in, want string }{
+		{"array", always, `{"content":[{"type":"text","text":` + quote(rows) + `}]}`,
+			`{"content":[{"type":"text","text":` + table + `,` + meta + `}]}`},
+		{"other_members_stay", always, `{ "n":1.0, "content" : [ {"annotations":{"priority":0.10},"type":"text","text":` + quote(rows) + `,"_meta":{"a":1}} , {"type":"odd","x":1E2} ] }`,
+			`{ "n":1.0, "content" : [ {"annotations":{"priority":0.10},"type":"text","text":` + table + `,"_meta":{"a":1,"toolscout/format":"toon"}} , {"type":"odd","x":1E2} ] }`},
+		{"several_blocks", always, `{"content":[{"type":"text","text":` + quote(rows) + `},{"type":"text","text":"Done."},{"type":"text","text":` + quote(rows) + `}]}`,
+			`{"content":[{"type":"text","text":` + table + `,` + meta + `},{"type":"text","text":"Done."},{"type":"text","text":` + table + `,` + meta + `}]}`},
+		{"mirror_is_dropped", always, `{"content":[{"type":"text","text":` + quote(items) + `}],"structuredContent":` + items + `,"x":1}`,
+			`{"content":[{"type":"text","text":"items` + table[1:] + `,` + meta + `}],"x":1}`},
+		{"mirror_in_another_order_is_dropped", always, `{"structuredContent":{"b":1,"a":[1,2,3,4,5,6,7,8]},"content":[{"type":"text","text":"{ \"a\": [1,2,3,4,5,6,7,8], \"b\":1}"}]}`,
+			`{"content":[{"type":"text","text":"a[8]: 1,2,3,4,5,6,7,8\nb: 1",` + meta + `}]}`},
+		{"wrapped_mirror_is_dropped", always, `{"content":[{"type":"text","text":` + quote(rows) + `}],"structuredContent":{"result":` + rows + `}}`,
+			`{"content":[{"type":"text","text":` + table + `,` + meta + `}]}`},
+		{"mirror_is_kept", `{"min_bytes":0,"structured":"keep"}`, `{"content":[{"type":"text","text":` + quote(items) + `}],"structuredContent":` + items + `}`,
+			`{"content":[{"type":"text","text":"items` + table[1:] + `,` + meta + `}],"structuredContent":` + items + `}`},
+		{"structured_alone", always, `{"content":[],"structuredContent":` + items + `}`,
+			`{"content":[{"type":"text","text":"items` + table[1:] + `,` + meta + `}]}`},
+		{"structured_without_content", always, `{"structuredContent":` + items + `}`,
+			`{"content":[{"type":"text","text":"items` + table[1:] + `,` + meta + `}]}`},
+		{"structured_beside_words", always, `{"content":[{"type":"text","text":"Three people."}],"structuredContent":` + items + `}`,
+			`{"content":[{"type":"text","text":"Three people."},{"type":"text","text":"items` + table[1:] + `,` + meta + `}]}`},
+		{"pipe", `{"min_bytes":0,"delimiter":"pipe"}`, `{"content":[{"type":"text","text":` + quote(rows) + `}]}`,
+			`{"content":[{"type":"text","text":"[3|]{id|name}:\n  1|Ada\n  2|Linus\n  3|Grace",` + meta + `}]}`},
+		{"error_if_told", `{"min_bytes":0,"errors":true}`, `{"content":[{"type":"text","text":` + quote(rows) + `}],"isError":true}`,
+			`{"content":[{"type":"text","text":` + table + `,` + meta + `}],"isError":true}`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got, c := run(t, tc.config, tc.in)
+			if diff := cmp.Diff(got, tc.want); diff != "" {
+				t.Errorf("result (-got +want):\n%s", diff)
+			}
+			if len(c.Effects) != 1 || c.Effects[0].Did != "edit" {
+				t.Fatalf("effects: %+v", c.Effects)
+			}
+			n := c.Effects[0].Notes
+			before, after, saved := n["tokensBefore"].(int), n["tokensAfter"].(int), n["tokensSaved"].(int)
+			if after <= 0 || saved <= 0 || before != after+saved {
+				t.Errorf("notes: %v", n)
+			}
+		})
+	}
+}
+
+// TestAfter_unchanged lists what passes byte for byte.
+func TestAfter_unchanged(t *testing.T) {
+	t.Parallel()
+	text := func(s string) string { return `{"content":[{"type":"text","text":` + quote(s) + `}]}` }
+	rows := `[` + strings.Repeat(`{"id":1,"name":"Ada"},`, 30) + `{"id":1,"name":"Ada"}]`
+	for name, tc := range map[string]struct{ config, in string }{
+		"words":               {always, text("The build is green.")},
+		"not_quite_json":      {always, text(`[{"id":1},{"id":2},]`)},
+		"markdown_link":       {always, text(`[a link](https://example.com/) and {more}`)},
+		"json_lines":          {always, text("{\"a\":1}\n{\"a\":2}")},
+		"number":              {always, text("12")},
+		"string":              {always, text(`"[1,2]"`)},
+		"small":               {`{"min_bytes":4096}`, text(rows)},
+		"little_saved":        {`{"min_bytes":0,"min_saving":95}`, text(rows)},
+		"nothing_saved":       {always, text(`[[[[[[[[1]]]]]]]]`)},
+		"duplicate_key":       {always, text(`[{"id":1,"id":2},{"id":1,"id":2},{"id":1,"id":2}]`)},
+		"duplicate_structure": {always, `{"content":[],"structuredContent":{"a":{"id":1,"id":2},"b":{"id":1,"id":2}}}`},
+		"negative_zero":       {always, text(`[{"id":-0,"name":"Ada"},{"id":2,"name":"Ada"},{"id":2,"name":"Ada"}]`)},
+		"half_surrogate":      {always, text(`[{"id":1,"name":"\ud800"},{"id":2,"name":"Ada"},{"id":2,"name":"Ada"}]`)},
+		"deep":                {always, text(strings.Repeat(`[`, 300) + strings.Repeat(`]`, 300))},
+		"far_too_deep":        {always, text(strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat(`}`, 100_000))},
+		"error":               {always, `{"content":[{"type":"text","text":` + quote(rows) + `}],"isError":true}`},
+		"image":               {always, `{"content":[{"type":"image","data":"` + strings.Repeat("QUJD", 100) + `","mimeType":"image/png"}]}`},
+		"resource":            {always, `{"content":[{"type":"resource","resource":{"uri":"x:y","text":` + quote(rows) + `}}]}`},
+		"empty":               {always, `{"content":[]}`},
+		"structured_kept":     {`{"min_bytes":0,"structured":"keep"}`, `{"content":[],"structuredContent":{"a":` + rows + `}}`},
+		"text_in_structured":  {always, `{"content":[{"type":"text","text":"Hello, world."}],"structuredContent":{"result":"Hello, world."}}`},
+		"of_a_meta_tool":      {always, `{"tools":` + rows + `}`},
+		"odd_content":         {always, `{"content":` + quote(rows) + `}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, c := run(t, tc.config, tc.in)
+			if got != tc.in {
+				t.Errorf("became %.500s", got)
+			}
+			if len(c.Effects) > 0 || len(c.Warnings) > 0 {
+				t.Errorf("effects %+v, warnings %q", c.Effects, c.Warnings)
+			}
+		})
+	}
+}
+
+// TestAfter_exact decodes what the hook wrote: no digit of a number is lost.
+func TestAfter_exact(t *testing.T) {
+	t.Parallel()
+	in := `[{"id":9007199254740993,"price":0.10000000000000000001,"far":1e400},{"id":18446744073709551617,"price":12,"far":-1e-400}]`
+	got, _ := run(t, always, `{"content":[{"type":"text","text":`+quote(in)+`}]}`)
+	var r struct{ Content []struct{ Text string } }
+	if err := json.Unmarshal([]byte(got), &r); err != nil {
+		t.Fatal(err)
+	}
+	back, err := codec.Decode(r.Content[0].Text, codec.Options{})
+	want := `[{"id":9007199254740993,"price":0.10000000000000000001,"far":1e+400},{"id":18446744073709551617,"price":12,"far":-1e-400}]`
+	if string(back) != want || err != nil {
+		t.Errorf("decoded to %s, %v; want %s", back, err, want)
+	}
+}
+
+func BenchmarkAfter(b *testing.B) {
+	var rows []string
+	for i := 0; len(strings.Join(rows, ",")) < 4000; i++ {
+		rows = append(rows, fmt.Sprintf(`{"id":%d,"title":"The build fails on Windows","state":"open","labels":["bug"],"user":{"login":"ada","id":%d}}`, 1000+i, i))
+	}
+	list := `{"items":[` + strings.Join(rows, ",") + `]}`
+	text := `{"content":[{"type":"text","text":` + quote(list) + `}]`
+	for name, in := range map[string]string{
+		"text": text + `}`, "mirrored": text + `,"structuredContent":` + list + `}`,
+		"words": `{"content":[{"type":"text","text":` + quote(strings.Repeat("All is well. ", 315)) + `}]}`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			h, err := toon.Type().New(hooks.Instance{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(int64(len(in)))
+			b.ReportAllocs()
+			for b.Loop() {
+				c := &hooks.Call{Level: hooks.Tool, Result: json.RawMessage(in)}
+				if err := h.After(b.Context(), c); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
