@@ -22,6 +22,7 @@ const (
 	ServerTools   = "server_tools"   // {server_id, limit?, cursor?} gives a list of Tool
 	ListTools     = "list_tools"     // {query?, domain?, server?, limit?, cursor?} gives a list of Tool
 	SetPreference = "set_preference" // {server_id, enabled} gives the Server
+	ReadResult    = "read_result"    // {id, cursor?} gives a ResultPage
 )
 
 // action is one thing that a caller can do.
@@ -50,6 +51,7 @@ func (g *Gateway) actionTable() map[string]action {
 		{name: ServerTools, input: serverToolsInput, run: g.serverTools},
 		{name: ListTools, input: listToolsInput, run: g.listTools},
 		{name: SetPreference, input: preferenceInput, run: g.setPreference, config: true},
+		{name: ReadResult, input: readResultInput, run: g.readResult},
 	} {
 		a.compiled = compileSchema(a.input)
 		if a.compiled.unusable != "" {
