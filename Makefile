@@ -11,6 +11,7 @@ PGRUN       := bin/pgrun
 EVAL_DIR    ?= ../shared/eval
 # The least NDCG@10 of each set.
 EVAL_MIN    ?= livemcpbench=0.40 metatool=0.63 sealtools=0.88 mcpproxy-golden=0.76
+# The official fixtures of TOON: tests/fixtures of github.com/toon-format/spec.
 TOON_DIR    ?= ../shared/toon/fixtures
 BENCHTIME   ?= 1s
 FUZZTIME    ?= 10s
@@ -19,7 +20,7 @@ VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 
 .PHONY: help build run test race lint eval conformance bench fuzz docs clean
 
 help: ## Say what each target does
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: $(BIN) ## Build bin/toolscout
 
