@@ -27,6 +27,8 @@ func (a *api) callerRoutes() []route {
 			summary: "Read a tool with its schema"},
 		{method: "POST", path: "/v1/tools/{idOrName}", id: "runTool", action: gateway.ExecuteTool, tag: "tools", status: 200, problems: runs, endpoint: handle(a.runTool), returns: reflect.TypeFor[CallToolResult](),
 			summary: "Run a tool", about: "Answers 200 with the tool's own result, also when that says isError. What the gateway refuses is a problem document; arguments that do not fit are 422 with errors and inputSchema."},
+		{method: "GET", path: "/v1/results/{id}", id: "readResult", action: gateway.ReadResult, tag: "tools", status: 200, endpoint: handle(a.result), returns: reflect.TypeFor[ResultPage](),
+			summary: "Read on in a result that was shortened", about: "Piece by piece, for a while, and only for who ran the tool: the same user with the same agent, as long as they may use the server."},
 	}
 }
 
