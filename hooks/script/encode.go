@@ -24,14 +24,17 @@ func (r *run) encode(what string, v starlark.Value) (json.RawMessage, error) {
 		return nil, err
 	}
 	w := writer{run: r, what: what}
-	if text, ok := r.known(v); ok {
-		if kept, err := w.value(v, text); kept || err != nil {
-			return text, err
-		}
-		return w.out, nil
+	text, _ := r.known(v)
+	kept, err := w.value(v, text)
+	switch {
+	case err != nil:
+		return nil, err
+	case kept:
+		return text, nil
+	case int64(len(w.out)) > r.Size:
+		return nil, r.errSize(what)
 	}
-	_, err = w.value(v, nil)
-	return w.out, err
+	return w.out, nil
 }
 
 // known gives the text that a dict or list was decoded from.

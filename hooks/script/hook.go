@@ -57,7 +57,7 @@ func (h *hook) Before(ctx context.Context, c *hooks.Call) error {
 	if err != nil {
 		return r.at(f, err)
 	}
-	return r.finish(ctx, end)
+	return r.finish(ctx, f, end)
 }
 
 // After runs after_call.
@@ -81,7 +81,7 @@ func (h *hook) After(ctx context.Context, c *hooks.Call) error {
 			return r.at(f, err)
 		}
 	}
-	return r.finish(ctx, end)
+	return r.finish(ctx, f, end)
 }
 
 // Handle runs on_event.
@@ -115,10 +115,10 @@ func (r *run) recall() {
 }
 
 // finish sends what was emitted, keeps the values and rejects, if that is how it ended.
-func (r *run) finish(ctx context.Context, end *stopped) error {
+func (r *run) finish(ctx context.Context, f *starlark.Function, end *stopped) error {
 	if r.values.Len() > 0 {
-		if _, err := r.weigh(r.values); err != nil {
-			return core.Errorf(core.Internal, "%s: ctx.values: %v", r.hook.name, err)
+		if err := r.examine(r.values); err != nil {
+			return r.at(f, fmt.Errorf("ctx.values: %w", err))
 		}
 		r.values.Freeze()
 		r.call.SetValue(r.hook, r.values)

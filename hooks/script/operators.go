@@ -127,11 +127,17 @@ func chargeRepeat(r *run, x, y starlark.Value) error {
 		return nil
 	}
 	times, small := n.Int64()
-	size := shallow(x)
-	if !small && n.Sign() > 0 || small && times > 0 && size > r.Memory/times {
+	if n.Sign() <= 0 {
+		return nil
+	}
+	each := int64(max(starlark.Len(x), 1))
+	if _, list := x.(starlark.Iterable); list {
+		each *= costElem
+	}
+	if !small || times > r.Memory/each {
 		return r.errMemory()
 	}
-	return r.allocate(size * max(times, 0))
+	return r.allocate(costList + each*times)
 }
 
 // chargeInterpolation charges for format % y.

@@ -93,18 +93,26 @@ func (r *run) invoke(f *starlark.Function, args ...starlark.Value) (starlark.Val
 	return v, nil, nil
 }
 
-// failure turns what ended a run into an error with file, line and column. What a
-// script says may quote what passes through it, so only those who can mend it are
-// shown more than the place; limits are shown to everybody.
+// failure turns what ended a run into an error with file, line and column.
 func (r *run) failure(err error) error {
 	place, message := r.hook.place(err)
+	return r.failed(place, message, err)
+}
+
+// at is a failure that shows only after a function of the script has returned.
+func (r *run) at(f *starlark.Function, err error) error {
+	pos := f.Position()
+	return r.failed(fmt.Sprintf("%s:%d:%d", r.hook.name, pos.Line, pos.Col), cut(err.Error(), longestLine), err)
+}
+
+// failed is the error of a failure. What a script says may quote what passes through
+// it, so only those who can mend it are shown more than the place; limits are shown
+// to everybody.
+func (r *run) failed(place, message string, err error) error {
 	var limit *limitError
-	kind, public := core.Internal, errors.As(err, &limit)
-	switch {
-	case message == tooLong:
+	kind, public := core.Internal, errors.As(err, &limit) || message == r.errSteps().Error()
+	if message == tooLong {
 		kind, public = core.Timeout, true
-	case message == r.errSteps().Error():
-		public = true
 	}
 	if public || r.mayKnow() {
 		return core.Errorf(kind, "%s: %s", place, message)
@@ -119,12 +127,6 @@ func (r *run) mayKnow() bool {
 	}
 	p := r.call.Principal
 	return p.Admin() || r.hook.owner != "" && p.UserID == r.hook.owner
-}
-
-// at is a failure at the head of a function of the script, which has already returned.
-func (r *run) at(f *starlark.Function, err error) error {
-	pos := f.Position()
-	return r.failure(&starlark.EvalError{Msg: err.Error(), CallStack: starlark.CallStack{{Name: f.Name(), Pos: pos}}})
 }
 
 // place gives the innermost position in the script and the message of an error.
