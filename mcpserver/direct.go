@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/gateway"
+	"github.com/toolscout/toolscout/core/rawjson"
 	"github.com/toolscout/toolscout/core/upstream"
 )
 
@@ -30,8 +31,8 @@ func parseCall(params json.RawMessage) (toolCall, bool) {
 	var c toolCall
 	var name json.RawMessage
 	plain := true
-	isObject := len(params) > 0 && members(params, func(key []byte, start, end int) {
-		switch value := params[start:end]; string(key) {
+	isObject := nil == rawjson.Members(params, func(m rawjson.Member) {
+		switch value := params[m.Start:m.End]; string(m.Name) {
 		case "name":
 			name = value
 		case "arguments":
@@ -45,12 +46,8 @@ func parseCall(params json.RawMessage) (toolCall, bool) {
 	if !isObject || !plain || !isString(name) || json.Unmarshal(name, &c.name) != nil {
 		return c, false
 	}
-	if c.meta != nil {
-		members(c.meta, func(key []byte, start, end int) {
-			if v := c.meta[start:end]; string(key) == "progressToken" && v[0] != 'n' {
-				c.token = v
-			}
-		})
+	if token := rawjson.Find(c.meta, "progressToken"); token != nil && token[0] != 'n' {
+		c.token = token
 	}
 	return c, gateway.IsMetaTool(c.name)
 }
@@ -76,8 +73,8 @@ func (x *exchange) agrees(c toolCall) bool {
 	var version string
 	var capable bool
 	client := true
-	isObject := c.meta != nil && members(c.meta, func(key []byte, start, end int) {
-		switch value := c.meta[start:end]; string(key) {
+	isObject := nil == rawjson.Members(c.meta, func(m rawjson.Member) {
+		switch value := c.meta[m.Start:m.End]; string(m.Name) {
 		case mcp.MetaKeyProtocolVersion:
 			if json.Unmarshal(value, &version) != nil {
 				version = ""

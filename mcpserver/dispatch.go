@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"strings"
 
@@ -16,7 +15,7 @@ import (
 )
 
 // receive is the middleware that stands in front of all the SDK would do: it
-// answers for tools, refuses the families that we do not have, and leaves the
+// answers for tools and resources, refuses the families that we do not have, and leaves the
 // handshake to the SDK.
 func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
@@ -41,6 +40,16 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the params are missing"}
 			}
 			return s.callTool(ctx, t, req, params)
+		case "resources/list":
+			return s.listResources(t)
+		case "resources/templates/list":
+			return s.listResourceTemplates(t)
+		case "resources/read":
+			params, ok := req.GetParams().(*mcp.ReadResourceParams)
+			if !ok {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the params are missing"}
+			}
+			return s.readResource(ctx, t, params.URI)
 		}
 		if absent(method) {
 			return nil, methodNotFound(method)
@@ -73,15 +82,10 @@ func (s *Server) listTools(ctx context.Context, t *ticket) (mcp.Result, error) {
 	if err != nil {
 		return nil, s.rpcError(t.request, err)
 	}
-	raw, err := core.EncodeJSON(struct {
-		Tools      []gateway.MetaTool `json:"tools"`
-		TTLMs      int                `json:"ttlMs"`
-		CacheScope string             `json:"cacheScope"`
-	}{offered, cacheable.TTLMs, cacheable.CacheScope})
-	if err != nil {
-		return nil, s.rpcError(t.request, fmt.Errorf("encode the tools: %w", err))
-	}
-	return &rawResult{raw: raw}, nil
+	return s.encoded(t, struct {
+		Tools []gateway.MetaTool `json:"tools"`
+		cached
+	}{offered, private})
 }
 
 func (s *Server) callTool(ctx context.Context, t *ticket, req mcp.Request, params *mcp.CallToolParamsRaw) (mcp.Result, error) {

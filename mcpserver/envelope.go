@@ -6,7 +6,11 @@ import (
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolscout/toolscout/core/rawjson"
 )
+
+// maxDepth bounds the nesting of a message; the SDK's decoder has the same bound.
+const maxDepth = 1000
 
 // maxBatch bounds the messages of a batch, which only the generations up to
 // 2025-03-26 know.
@@ -22,11 +26,12 @@ type envelope struct {
 
 // open looks at a body once. Its errors are fit for the client.
 func open(body []byte) (envelope, *jsonrpc.Error) {
-	if err := checkJSON(body); err != nil {
+	if err := rawjson.Check(body, maxDepth); err != nil {
 		return envelope{}, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the body cannot be read: " + err.Error()}
 	}
-	if body[skipSpace(body, 0)] == '[' {
-		if n := elements(body); n == 0 || n > maxBatch {
+	n := 0
+	if isBatch := nil == rawjson.Elements(body, func(int, int) { n++ }); isBatch {
+		if n == 0 || n > maxBatch {
 			return envelope{}, invalidRequest("a batch holds 1 to %d messages", maxBatch)
 		}
 		return envelope{batch: true}, nil
@@ -34,9 +39,9 @@ func open(body []byte) (envelope, *jsonrpc.Error) {
 	var e envelope
 	var version, method []byte
 	var answer bool
-	isObject := members(body, func(key []byte, start, end int) {
-		value := body[start:end]
-		switch string(key) {
+	isObject := nil == rawjson.Members(body, func(m rawjson.Member) {
+		value := body[m.Start:m.End]
+		switch string(m.Name) {
 		case "jsonrpc":
 			version = value
 		case "id":

@@ -29,8 +29,10 @@ func TestGolden(t *testing.T) {
 		headers := []string{"Mcp-Protocol-Version", version}
 		ask := func(method, params string) {
 			name := ""
-			if _, rest, ok := strings.Cut(params, `"name":"`); ok {
-				name, _, _ = strings.Cut(rest, `"`)
+			for _, key := range []string{`"name":"`, `"uri":"`} {
+				if _, rest, ok := strings.Cut(params, key); ok {
+					name, _, _ = strings.Cut(rest, `"`)
+				}
 			}
 			more := headers
 			if version == modern {
@@ -56,6 +58,9 @@ func TestGolden(t *testing.T) {
 		ask("tools/call", `{"name":"execute_tool","arguments":{"params":[]}}`)
 		ask("tools/call", `{"name":"drop_table","arguments":{}}`)
 		ask("prompts/list", `{}`)
+		ask("resources/list", `{}`)
+		ask("resources/templates/list", `{}`)
+		ask("resources/read", `{"uri":"toolscout://results/00000000-0000-4000-8000-000000000000"}`)
 		golden(t, version+".txt", ids.ReplaceAll(transcript.Bytes(), []byte("…")))
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/rawjson"
 	"github.com/toolscout/toolscout/mcpserver/door"
 )
 
@@ -173,16 +174,7 @@ func legacyVersion(version string) bool {
 }
 
 // cancelled is the id of the request that a notification cancels, as it is written.
-func cancelled(params json.RawMessage) (id string) {
-	if params != nil {
-		members(params, func(key []byte, start, end int) {
-			if string(key) == "requestId" {
-				id = string(params[start:end])
-			}
-		})
-	}
-	return id
-}
+func cancelled(params json.RawMessage) string { return string(rawjson.Find(params, "requestId")) }
 
 // forward hands the request to a handler of the SDK, with the body and all it
 // needs to know about the caller.
@@ -199,7 +191,8 @@ func (x *exchange) forward(lane http.Handler, place *place) {
 // known reports whether the generations with sessions have a method.
 func known(method string) bool {
 	switch method {
-	case "initialize", "ping", "tools/list", "tools/call", "logging/setLevel":
+	case "initialize", "ping", "tools/list", "tools/call", "logging/setLevel",
+		"resources/list", "resources/templates/list", "resources/read":
 		return true
 	}
 	return strings.HasPrefix(method, "notifications/")

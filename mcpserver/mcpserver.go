@@ -93,7 +93,7 @@ func New(config Config) *Server {
 	s.sdk = mcp.NewServer(self,
 		&mcp.ServerOptions{
 			Instructions: instructions,
-			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
 			SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { *c = cacheable },
 		})
 	s.sdk.AddReceivingMiddleware(s.receive)

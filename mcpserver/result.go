@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolscout/toolscout/core/rawjson"
 )
 
 // rawResult is a result whose bytes reach the client as they are. The SDK sees
@@ -33,22 +34,21 @@ func (r *rawResult) MarshalJSON() ([]byte, error) {
 // the result does not say itself: that it is complete, and who made it.
 func complete(raw, serverInfo []byte) []byte {
 	var typed, named bool
-	metaAt := -1
-	isObject := members(raw, func(key []byte, start, _ int) {
-		switch string(key) {
+	metaAt, metaEnd := -1, -1
+	isObject := nil == rawjson.Members(raw, func(m rawjson.Member) {
+		switch string(m.Name) {
 		case "resultType":
 			typed = true
 		case "_meta":
-			metaAt = start
+			metaAt, metaEnd = m.Start, m.End
 		}
 	})
 	if !isObject {
 		return raw
 	}
 	if metaAt >= 0 {
-		end := skipValue(raw, metaAt)
-		isMap := members(raw[metaAt:end], func(key []byte, _, _ int) {
-			named = named || string(key) == mcp.MetaKeyServerInfo
+		isMap := nil == rawjson.Members(raw[metaAt:metaEnd], func(m rawjson.Member) {
+			named = named || string(m.Name) == mcp.MetaKeyServerInfo
 		})
 		named = named || !isMap
 	}
@@ -64,7 +64,7 @@ func complete(raw, serverInfo []byte) []byte {
 		first = append(append(append(first, `"_meta":{`+key...), serverInfo...), '}')
 	}
 	out := make([]byte, 0, len(raw)+len(first)+len(key)+len(serverInfo)+2)
-	at := skipSpace(raw, 0) + 1
+	at := rawjson.Space(raw, 0) + 1
 	out = append(out, raw[:at]...)
 	if len(first) > 0 {
 		out = comma(append(out, first...), raw, at)
@@ -79,7 +79,7 @@ func complete(raw, serverInfo []byte) []byte {
 
 // comma separates what was inserted before raw[at:] from the members that follow.
 func comma(out, raw []byte, at int) []byte {
-	if raw[skipSpace(raw, at)] == '}' {
+	if raw[rawjson.Space(raw, at)] == '}' {
 		return out
 	}
 	return append(out, ',')
