@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolscout/toolscout/core/rawjson"
 )
 
 // maxDepth bounds the nesting of what a server sends: the SDK's own bound, so that
@@ -17,8 +19,8 @@ const maxDepth = 1000
 // are parts of data. It does what jsonrpc.DecodeMessage does, which spent 30 KB on
 // each small message (measured by BenchmarkCallHTTP).
 func decode(data []byte) (jsonrpc.Message, error) {
-	if !json.Valid(data) {
-		return nil, errors.New("not JSON")
+	if err := rawjson.Check(data, maxDepth); err != nil {
+		return nil, fmt.Errorf("not JSON: %w", err)
 	}
 	var m struct{ version, id, method, params, result, failure []byte }
 	err := pick(data, map[string]*[]byte{"jsonrpc": &m.version, "id": &m.id, "method": &m.method,
@@ -102,88 +104,9 @@ func decodeID(raw []byte) (jsonrpc.ID, error) {
 // pick finds members of an object by their exact names, unlike encoding/json, which
 // also takes them in other cases.
 func pick(data []byte, fields map[string]*[]byte) error {
-	return members(data, func(key, value []byte) {
-		if field, ok := fields[string(key)]; ok {
-			*field = value
+	return rawjson.Members(data, func(m rawjson.Member) {
+		if field, ok := fields[string(m.Name)]; ok {
+			*field = data[m.Start:m.End:m.End]
 		}
 	})
-}
-
-// members calls f with each key of a JSON object and the bytes of its value. data
-// must be valid JSON.
-func members(data []byte, f func(key, value []byte)) error {
-	rest := bytes.TrimSpace(data)
-	if len(rest) == 0 || rest[0] != '{' {
-		return errors.New("not a JSON object")
-	}
-	rest = skipSpace(rest[1:])
-	for rest[0] != '}' {
-		n := stringEnd(rest)
-		key := rest[1 : n-1]
-		if bytes.IndexByte(key, '\\') >= 0 {
-			var s string
-			if err := json.Unmarshal(rest[:n], &s); err != nil {
-				return err
-			}
-			key = []byte(s)
-		}
-		rest = skipSpace(skipSpace(rest[n:])[1:]) // over the colon
-		n, err := valueEnd(rest)
-		if err != nil {
-			return err
-		}
-		f(key, rest[:n:n])
-		if rest = skipSpace(rest[n:]); rest[0] == ',' {
-			rest = skipSpace(rest[1:])
-		}
-	}
-	return nil
-}
-
-func skipSpace(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\n' || b[0] == '\r' || b[0] == '\t') {
-		b = b[1:]
-	}
-	return b
-}
-
-// stringEnd gives the length of the string that b begins with, quotes included.
-func stringEnd(b []byte) int {
-	for i := 1; ; i++ {
-		switch b[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-}
-
-// valueEnd gives the length of the value that b begins with.
-func valueEnd(b []byte) (int, error) {
-	depth := 0
-	for i := 0; i < len(b); {
-		switch b[i] {
-		case '"':
-			i += stringEnd(b[i:])
-		case '{', '[':
-			if depth++; depth > maxDepth {
-				return 0, fmt.Errorf("nested deeper than %d", maxDepth)
-			}
-			i++
-			continue
-		case '}', ']':
-			depth--
-			i++
-		default:
-			i++
-			for depth == 0 && i < len(b) && bytes.IndexByte([]byte(" \t\r\n,}]"), b[i]) < 0 {
-				i++ // a number or a literal to its end
-			}
-		}
-		if depth == 0 {
-			return i, nil
-		}
-	}
-	return len(b), nil
 }
