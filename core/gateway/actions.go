@@ -22,7 +22,15 @@ const (
 	ServerTools   = "server_tools"   // {server_id, limit?, cursor?} gives a list of Tool
 	ListTools     = "list_tools"     // {query?, domain?, server?, limit?, cursor?} gives a list of Tool
 	SetPreference = "set_preference" // {server_id, enabled} gives the Server
+	StreamEvents  = "stream_events"  // {types?, pattern?, after?}: see Gateway.Events
 	ReadResult    = "read_result"    // {id, cursor?} gives a ResultPage
+
+	ListHooks  = "list_hooks"  // {limit?, cursor?} gives a list of the caller's hookbook.Hook
+	HookTypes  = "hook_types"  // {} gives a list of hookbook.Type
+	GetHook    = "get_hook"    // {hook_id} gives the hookbook.Hook
+	CreateHook = "create_hook" // its members give the hookbook.Hook
+	UpdateHook = "update_hook" // {hook_id, …} and the members to change give the hookbook.Hook
+	DeleteHook = "delete_hook" // {hook_id}
 )
 
 // action is one thing that a caller can do.
@@ -35,7 +43,9 @@ type action struct {
 	slow bool
 	// config marks a change of configuration.
 	config bool
-	run    func(context.Context, task) (json.RawMessage, error)
+	// private actions have an argument config that chains do not see.
+	private bool
+	run     func(context.Context, task) (json.RawMessage, error)
 }
 
 // actionTable is all that a caller can do.
@@ -50,8 +60,15 @@ func (g *Gateway) actionTable() map[string]action {
 		{name: ListServers, input: listServersInput, run: g.listServers},
 		{name: ServerTools, input: serverToolsInput, run: g.serverTools},
 		{name: ListTools, input: listToolsInput, run: g.listTools},
+		{name: StreamEvents, input: streamInput, run: g.openStream},
 		{name: SetPreference, input: preferenceInput, run: g.setPreference, config: true},
 		{name: ReadResult, input: readResultInput, run: g.readResult},
+		{name: ListHooks, input: hookPageInput, run: g.listHooks},
+		{name: HookTypes, input: nothingInput, run: g.hookTypes},
+		{name: GetHook, input: hookIDInput, run: g.getHook},
+		{name: CreateHook, input: createHookInput, run: g.createHook, config: true, private: true},
+		{name: UpdateHook, input: updateHookInput, run: g.updateHook, config: true, private: true},
+		{name: DeleteHook, input: hookIDInput, run: g.deleteHook, config: true},
 	} {
 		a.compiled = compileSchema(a.input)
 		if a.compiled.unusable != "" {

@@ -19,6 +19,9 @@ import (
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/access"
+	"github.com/toolscout/toolscout/core/events"
+	"github.com/toolscout/toolscout/core/hookbook"
+	"github.com/toolscout/toolscout/core/hookset"
 	"github.com/toolscout/toolscout/core/postgres"
 	"github.com/toolscout/toolscout/core/search"
 	"github.com/toolscout/toolscout/core/upstream"
@@ -35,9 +38,13 @@ type Config struct {
 	Pool   *upstream.Pool
 	Audit  *audit.Writer
 	Runner *hooks.Runner
-	// Hooks gives the configured entries that may apply to a call. Audit and
-	// access control are added to them, always.
-	Hooks func(context.Context, *hooks.Call) ([]hooks.Entry, error)
+	// Hooks are the configured ones; nil: there are none. Audit and access control
+	// are added to them, always.
+	Hooks *hookset.Set
+	// Book has the hooks that users configure for themselves; nil: none can.
+	Book *hookbook.Book
+	// Events, if set, are told of calls and streamed.
+	Events *events.Bus
 	// Relist is told of a server that does not know a tool of ours.
 	Relist func(serverID string)
 	// PerPrincipal is how many calls of one user run at once (64); more wait.
@@ -53,6 +60,7 @@ type Gateway struct {
 	always  []hooks.Entry
 	actions map[string]action
 	limits  *limiter
+	streams *streams
 	tools   *toolCache
 	schemas *schemaCache
 }
@@ -68,7 +76,8 @@ func New(c Config) *Gateway {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{config: c, limits: newLimiter(c.PerPrincipal), tools: newToolCache(c.Store), schemas: newSchemaCache()}
+	g := &Gateway{config: c, limits: newLimiter(c.PerPrincipal), streams: &streams{open: map[string]int{}},
+		tools: newToolCache(c.Store), schemas: newSchemaCache()}
 	g.always = []hooks.Entry{audit.New(c.Audit), hookaccess.New(c.Access.Access)}
 	g.actions = g.actionTable()
 	return g
@@ -86,6 +95,8 @@ type Call struct {
 	SessionID string
 	// Progress, if set, hears how a real call comes along.
 	Progress func(upstream.Progress)
+
+	stream *EventStream // that stream_events opens
 }
 
 // Call carries out an action for a principal. It gives the action's result as
@@ -98,10 +109,14 @@ func (g *Gateway) Call(ctx context.Context, req core.Request, c Call) (json.RawM
 		act = action{run: g.unknown}
 	}
 	call := g.outer(req, &c)
+	configured := g.configured(ctx, req.Principal)
+	defer configured.Release()
 	var how executed
-	err := g.through(ctx, call, func(ctx context.Context, call *hooks.Call) error {
-		return g.serve(ctx, act, task{Call: c, request: req, outer: call, executed: &how})
+	ended := g.announce(call, true)
+	err := g.through(ctx, configured, call, func(ctx context.Context, call *hooks.Call) error {
+		return g.serve(ctx, act, task{Call: c, request: req, outer: call, configured: configured, executed: &how})
 	})
+	ended()
 	call.End(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, err
@@ -115,40 +130,52 @@ func (g *Gateway) Call(ctx context.Context, req core.Request, c Call) (json.RawM
 // outer is a call as the outer chain sees it.
 func (g *Gateway) outer(req core.Request, c *Call) *hooks.Call {
 	c.Via = cmp.Or(c.Via, core.LevelMeta)
-	if g.actions[c.Action].config {
+	act, args := g.actions[c.Action], orEmpty(c.Args)
+	if act.config {
 		c.Via = core.LevelConfig
 	}
+	if act.private {
+		args = withoutConfig(args)
+	}
 	return &hooks.Call{RequestID: req.ID, Level: hooks.Meta, Via: c.Via, Action: c.Action, Principal: req.Principal,
-		Original: orEmpty(c.Args), Args: orEmpty(c.Args)}
+		Original: args, Args: args}
 }
 
-// Chain gives the hooks that a call goes through, outermost first: audit and
-// access control, then what is configured, whatever its priority.
-func (g *Gateway) Chain(ctx context.Context, call *hooks.Call) (hooks.Chain, error) {
-	chain := hooks.Compile(g.always, call)
+// configured is what hooks there are for a call, on both its levels, or why that is
+// not known.
+type configured struct {
+	hookset.Entries
+	err error
+}
+
+func (g *Gateway) configured(ctx context.Context, p core.Principal) configured {
 	if g.config.Hooks == nil {
-		return chain, nil
+		return configured{}
 	}
-	configured, err := g.config.Hooks(ctx, call)
-	return append(chain, hooks.Compile(configured, call)...), err
+	entries, err := g.config.Hooks.Entries(ctx, p)
+	return configured{entries, err}
 }
 
-// through sends a call through its chain, with next inside.
-func (g *Gateway) through(ctx context.Context, call *hooks.Call, next hooks.Next) error {
-	chain, err := g.Chain(ctx, call)
-	if err != nil {
+// through sends a call through its chain, with next inside. Outermost are audit and
+// access control, then comes what is configured, whatever its priority.
+func (g *Gateway) through(ctx context.Context, hs configured, call *hooks.Call, next hooks.Next) error {
+	if hs.err != nil {
 		// Even then the call leaves its row, but goes no further.
-		next = func(context.Context, *hooks.Call) error { return err }
+		next = func(context.Context, *hooks.Call) error { return hs.err }
+		audit.Conceal(call)
 	}
+	chain := append(hooks.Compile(g.always, call), hs.Chain(call)...)
+	audit.Heed(call, chain)
 	return g.config.Runner.Run(ctx, chain, call, next)
 }
 
 // task is one action under way.
 type task struct {
 	Call
-	request core.Request
-	outer   *hooks.Call
-	view    *access.View
+	request    core.Request
+	outer      *hooks.Call
+	view       *access.View
+	configured configured
 	// executed is filled in by execute_tool.
 	executed *executed
 }

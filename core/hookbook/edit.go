@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/secret"
@@ -137,11 +139,13 @@ func (b *Book) judge(ctx context.Context, own *Own, d hooks.Definition, known se
 	if err != nil {
 		return d, err
 	}
-	all := faults
-	for _, more := range [][]core.Fault{scope, unmasked, references, prepared} {
-		all = append(all, more...)
+	faults = slices.Concat(faults, scope, unmasked, references)
+	for _, f := range prepared {
+		if !slices.ContainsFunc(faults, func(known core.Fault) bool { return known.Pointer == f.Pointer }) {
+			faults = append(faults, f)
+		}
 	}
-	if err := invalid(all); err != nil {
+	if err := invalid(faults); err != nil {
 		return d, err
 	}
 	d.Config, err = b.sealed(t, d.Config, known)
@@ -211,6 +215,7 @@ func invalid(f []core.Fault) error {
 	if len(f) == 0 {
 		return nil
 	}
+	slices.SortStableFunc(f, func(a, b core.Fault) int { return strings.Compare(a.Pointer, b.Pointer) })
 	at := f[0].Pointer
 	if at == "" {
 		at = "the input"

@@ -76,6 +76,25 @@ var badInputs = []bad{
 	{"switch that is none", "PUT", "/v1/servers/x/preference", `{"enabled":"yes"}`, 422},
 	{"switch of nothing", "PUT", "/v1/servers/x/preference", `{"enabled":true}`, 404},
 
+	{"hook of no type", "POST", allHooks, `{"name":"a","type":"nothing"}`, 422},
+	{"hook with unknown fields", "POST", allHooks, `{"name":"a","type":"say","on_error":"fail","version":1}`, 400},
+	{"hook with wrong values", "POST", allHooks, `{"name":"a","type":"say","level":"all","timeout":"soon","events":"x","config":[]}`, 422},
+	{"hook with many faults", "POST", allHooks, `{"name":"a","type":"say","userId":"x","events":["tool:Before"],"timeout":"99h","config":{"secret":"short","tetx":"y"}}`, 422},
+	{"hook without what it needs", "POST", allHooks, `{"type":"say"}`, 422},
+	{"hook with a mask of nothing", "POST", allHooks, `{"name":"a","type":"say","config":{"text":"x","secret":"***"}}`, 422},
+	{"hook in a scope that its type has not", "POST", allHooks, `{"name":"a","type":"stop","userId":"ROOT"}`, 422},
+	{"hook with a key of the gateway", "POST", allHooks, `{"name":"a","type":"say","config":{"text":"${TOOLSCOUT_ADMIN_TOKEN}"}}`, 403},
+	{"hook that is not there", "PATCH", allHooks + "/x", `{"enabled":false}`, 404},
+	{"hook without a name", "PATCH", allHooks + "/x", `{"name":null}`, 422},
+	{"own hook for somebody else", "POST", myHooks, `{"name":"a","type":"say","userId":"018f0000-0000-7000-8000-000000000000","config":{"text":"x"}}`, 422},
+	{"own hook on a server unseen", "POST", myHooks, `{"name":"a","type":"say","serverId":"018f0000-0000-7000-8000-000000000000","config":{"text":"x"}}`, 422},
+	{"own hook with a reference", "POST", myHooks, `{"name":"a","type":"say","config":{"text":"${HOME}"}}`, 422},
+	{"own hook of a closed type", "POST", myHooks, `{"name":"a","type":"stop"}`, 403},
+	{"bad cursor of hooks", "GET", allHooks + "?cursor=zzz", ``, 422},
+	{"bad cursor of types", "GET", myHooks + "/types?cursor=%21", ``, 422},
+	{"hooks of an unknown tool", "GET", allHooks + "/effective?tool=nothing", ``, 404},
+	{"trial without a call", "POST", allHooks + "/test", `{"type":"say"}`, 422},
+
 	{"user without a name", "POST", "/v1/admin/users", `{"name":""}`, 422},
 	{"user who exists", "POST", "/v1/admin/users", `{"name":"root"}`, 409},
 	{"token that has expired", "POST", "/v1/admin/users/ROOT/tokens", `{"name":"x","expiresAt":"2001-01-01T00:00:00Z"}`, 422},
@@ -94,7 +113,7 @@ func TestBadInput(t *testing.T) {
 	var all bytes.Buffer
 	for _, b := range badInputs {
 		path := strings.Replace(b.path, "ROOT", users.Items[0].ID, 1)
-		a := r.do(t, r.admin, b.method, path, b.body)
+		a := r.do(t, r.admin, b.method, path, strings.Replace(b.body, `"ROOT"`, `"`+users.Items[0].ID+`"`, 1))
 		if a.status != b.status {
 			t.Errorf("%s: got %d %s, want %d", b.name, a.status, a.body, b.status)
 		}

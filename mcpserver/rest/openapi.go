@@ -56,8 +56,10 @@ const introduction = "What the gateway does for a caller and for an admin, over 
 var tags = []*huma.Tag{
 	{Name: "servers", Description: "The servers that the caller may use, and the caller's own switch for each."},
 	{Name: "tools", Description: "Finding and running tools, without MCP."},
+	{Name: "hooks", Description: "What happens before and after the caller's own calls."},
 	{Name: "admin: servers", Description: "The registry of MCP servers."},
 	{Name: "admin: users", Description: "Users, their tokens, and switching servers for them."},
+	{Name: "admin: hooks", Description: "What happens before and after every call: hooks in all scopes."},
 	{Name: "admin: index", Description: "Domains, embedding models and the search index."},
 	{Name: "admin: audit", Description: "What happened."},
 }
@@ -183,7 +185,7 @@ func (rt route) parameters() []*huma.Param {
 }
 
 var pathMeanings = map[string]string{
-	"id":       "The id (uuid).",
+	"id":       "The id: a uuid, but for hooks that are not in the database.",
 	"domain":   "The id of the domain: a slug such as code.",
 	"serverId": "The id of the server (uuid).",
 	"tokenId":  "The id of the token (uuid).",
@@ -194,5 +196,6 @@ var pathMeanings = map[string]string{
 var (
 	conflicts = []core.Kind{core.Conflict}
 	runs      = []core.Kind{core.Conflict, core.RateLimited, core.Timeout, core.UpstreamError, core.HookRejected}
+	explains  = []core.Kind{core.NotFound, core.Conflict}
 	finds     = []core.Kind{core.RateLimited, core.Timeout}
 )

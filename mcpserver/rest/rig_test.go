@@ -22,13 +22,14 @@ import (
 	"github.com/toolscout/toolscout/core/catalog"
 	"github.com/toolscout/toolscout/core/egress"
 	"github.com/toolscout/toolscout/core/gateway"
+	"github.com/toolscout/toolscout/core/hookbook"
+	"github.com/toolscout/toolscout/core/hookset"
 	"github.com/toolscout/toolscout/core/postgres"
 	"github.com/toolscout/toolscout/core/postgres/pgtest"
 	"github.com/toolscout/toolscout/core/search"
 	"github.com/toolscout/toolscout/core/secret"
 	"github.com/toolscout/toolscout/core/upstream"
 	"github.com/toolscout/toolscout/embeddings/builtin"
-	"github.com/toolscout/toolscout/hooks"
 	"github.com/toolscout/toolscout/hooks/audit"
 	"github.com/toolscout/toolscout/mcpserver/door"
 	"github.com/toolscout/toolscout/mcpserver/rest"
@@ -41,6 +42,8 @@ type rig struct {
 	audit *audit.Writer
 	admin string // the first admin's token
 	doc   described
+	set   *hookset.Set
+	spies *spies
 }
 
 const adminToken = "ts_the-first-admin"
@@ -68,17 +71,26 @@ func newRig(t *testing.T) *rig {
 	engine := search.New(search.Config{Store: store, Embedder: indexer.Active})
 	writer := audit.NewWriter(audit.Config{Append: store.AppendAudit})
 	t.Cleanup(func() { _ = writer.Close(context.Background()) })
+	seen := &spies{}
+	set, err := hookset.New(hookset.Config{Store: store, Types: seen.types(), Open: box.Open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = set.Close(context.Background()) })
+	book := hookbook.New(hookbook.Config{Store: store, Set: set, Secrets: box})
 	gw := gateway.New(gateway.Config{Store: store, Access: access.New(access.Config{Store: store}), Search: engine, Pool: pool,
-		Audit: writer, Runner: hooks.NewRunner(hooks.Config{}), Relist: syncer.Enqueue})
+		Audit: writer, Hooks: set, Runner: set.Runner(), Book: book, Relist: syncer.Enqueue})
 	adm := admin.New(admin.Config{Store: store, Pool: pool, Syncer: syncer, Indexer: indexer, Search: engine, Audit: writer,
-		Secrets: box, Policy: admin.Policy{LoopbackOnly: true}})
+		Secrets: box, Book: book, Policy: admin.Policy{LoopbackOnly: true}})
 	d, err := door.New(door.Config{Authenticate: store.Authenticate, LoopbackOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(d.Guard(rest.New(rest.Config{Gateway: gw, Admin: adm, Door: d, Version: "test"})))
 	t.Cleanup(server.Close)
-	return &rig{url: server.URL, store: store, audit: writer, admin: adminToken, doc: describedAPI(t)}
+	r := &rig{url: server.URL, store: store, audit: writer, admin: adminToken, doc: describedAPI(t), set: set, spies: seen}
+	r.declare(t)
+	return r
 }
 
 // run keeps a part running until the end of the test.

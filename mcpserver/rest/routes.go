@@ -29,6 +29,19 @@ func (a *api) callerRoutes() []route {
 			summary: "Run a tool", about: "Answers 200 with the tool's own result, also when that says isError. What the gateway refuses is a problem document; arguments that do not fit are 422 with errors and inputSchema."},
 		{method: "GET", path: "/v1/results/{id}", id: "readResult", action: gateway.ReadResult, tag: "tools", status: 200, endpoint: handle(a.result), returns: reflect.TypeFor[ResultPage](),
 			summary: "Read on in a result that was shortened", about: "Piece by piece, for a while, and only for who ran the tool: the same user with the same agent, as long as they may use the server."},
+
+		{method: "GET", path: "/v1/hooks", id: "listHooks", action: gateway.ListHooks, tag: "hooks", status: 200, endpoint: handle(a.hooks), returns: reflect.TypeFor[List[Hook]](),
+			summary: "List the hooks for my calls alone", about: "My own, and those that an admin made for me: these are owned false, and cannot be changed here."},
+		{method: "POST", path: "/v1/hooks", id: "createHook", action: gateway.CreateHook, tag: "hooks", status: 201, problems: conflicts, endpoint: handle(a.createHook), returns: reflect.TypeFor[Hook](),
+			summary: "Make a hook for my calls", about: "Of a type that is open to me. It acts from the next call on."},
+		{method: "GET", path: "/v1/hooks/types", id: "listHookTypes", action: gateway.HookTypes, tag: "hooks", status: 200, endpoint: handle(a.hookTypes),
+			summary: "List the types of hooks", about: "With what a hook of each has that does not say otherwise, and the schema of its configuration."},
+		{method: "GET", path: "/v1/hooks/{id}", id: "getHook", action: gateway.GetHook, tag: "hooks", status: 200, endpoint: handle(a.hook), returns: reflect.TypeFor[Hook](),
+			summary: "Read a hook of mine"},
+		{method: "PATCH", path: "/v1/hooks/{id}", id: "updateHook", action: gateway.UpdateHook, tag: "hooks", status: 200, problems: conflicts, endpoint: handle(a.updateHook), returns: reflect.TypeFor[Hook](),
+			summary: "Change a hook of mine", about: "Lists and objects are replaced whole. It acts from the next call on; a hook that was disabled by its own failure gets another chance."},
+		{method: "DELETE", path: "/v1/hooks/{id}", id: "deleteHook", action: gateway.DeleteHook, tag: "hooks", status: 204, endpoint: handle(a.deleteHook),
+			summary: "Remove a hook of mine"},
 	}
 }
 
@@ -37,6 +50,7 @@ func (a *api) adminRoutes() []route {
 	const (
 		servers = "admin: servers"
 		users   = "admin: users"
+		hooks   = "admin: hooks"
 		index   = "admin: index"
 		audit   = "admin: audit"
 	)
@@ -74,6 +88,21 @@ func (a *api) adminRoutes() []route {
 			summary: "Revoke a token", about: "The next request with it is refused."},
 		{method: "PUT", path: "/v1/admin/users/{id}/servers/{serverId}/preference", id: "switchServerForUser", action: "preference.set", tag: users, status: 200, endpoint: handle(a.setUserPreference),
 			summary: "Switch a server on or off for a user", about: "A hidden server is granted by switching it on."},
+
+		{method: "GET", path: "/v1/admin/hooks", id: "listAllHooks", action: "hook.list", tag: hooks, status: 200, endpoint: handle(a.adminHooks),
+			summary: "List the hooks of all scopes", about: "First those of the configuration file and of scripts, then those of the database by name."},
+		{method: "POST", path: "/v1/admin/hooks", id: "createAnyHook", action: "hook.create", tag: hooks, status: 201, problems: conflicts, endpoint: handle(a.createAnyHook),
+			summary: "Make a hook", about: "In any scope. It acts from the next call on, on every instance."},
+		{method: "POST", path: "/v1/admin/hooks/test", id: "testHook", action: "hook.test", tag: hooks, status: 200, endpoint: handle(a.testHook), returns: reflect.TypeFor[HookTrialResult](),
+			summary: "Try a hook on a recorded call without saving it", about: "Says what it makes of the call. What it does outside, such as a request that it sends, it really does."},
+		{method: "GET", path: "/v1/admin/hooks/effective", id: "explainHooks", action: "hook.effective", tag: hooks, status: 200, problems: explains, endpoint: handle(a.effectiveHooks), returns: reflect.TypeFor[EffectiveHooks](),
+			summary: "Say which hooks a call goes through", about: "Both chains, outermost first, with where each hook comes from, and the hooks that do not apply, with the reason."},
+		{method: "GET", path: "/v1/admin/hooks/{id}", id: "getAnyHook", action: "hook.get", tag: hooks, status: 200, endpoint: handle(a.adminHook),
+			summary: "Read a hook"},
+		{method: "PATCH", path: "/v1/admin/hooks/{id}", id: "updateAnyHook", action: "hook.update", tag: hooks, status: 200, problems: conflicts, endpoint: handle(a.updateAnyHook),
+			summary: "Change a hook", about: "Lists and objects are replaced whole. One of the file or of a script cannot be changed here (409 says where it can). One that was disabled by its own failure gets another chance."},
+		{method: "DELETE", path: "/v1/admin/hooks/{id}", id: "deleteAnyHook", action: "hook.delete", tag: hooks, status: 204, problems: conflicts, endpoint: handle(a.deleteAnyHook),
+			summary: "Remove a hook"},
 
 		{method: "GET", path: "/v1/admin/domains", id: "listDomains", action: "domain.list", tag: index, status: 200, endpoint: handle(a.domains),
 			summary: "List the domains"},

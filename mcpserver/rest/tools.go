@@ -68,9 +68,7 @@ type ToolCall struct {
 
 // TransformSchema says that arguments are an object.
 func (ToolCall) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	s.Properties["args"].Type = huma.TypeObject
-	s.Properties["args"].AdditionalProperties = true
-	return s
+	return object(s, "args")
 }
 
 // CallToolResult is what a tool answers, as MCP defines it. It is passed on byte
@@ -109,7 +107,7 @@ func (a *api) runTool(ctx context.Context, c call[none, ToolCall]) (json.RawMess
 
 // do carries out an action of the gateway.
 func (a *api) do(ctx context.Context, req core.Request, action string, args any) (json.RawMessage, error) {
-	raw, err := json.Marshal(args)
+	raw, err := core.EncodeJSON(args)
 	if err != nil {
 		return nil, err
 	}
