@@ -38,11 +38,14 @@ func (g *Gateway) execute(ctx context.Context, t task) (json.RawMessage, error) 
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(r.server.Timeout, g.config.Timeout))
 	defer cancel()
 	var answer json.RawMessage
-	err = g.through(ctx, inner, func(ctx context.Context, inner *hooks.Call) error {
+	ended := g.announce(inner, r.access != core.Invisible)
+	err = g.through(ctx, t.configured, inner, func(ctx context.Context, inner *hooks.Call) error {
 		err := g.forward(ctx, t, inner)
 		answer = inner.Result
 		return err
 	})
+	ended()
+	audit.HeedInner(t.outer, inner)
 	t.outer.Adopt(inner)
 	if err != nil {
 		return nil, r.failure(err, args.ToolID, inner)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/events"
+	"github.com/toolscout/toolscout/hooks"
 )
 
 // What the tests of package gateway_test look at from outside.
@@ -40,3 +42,9 @@ func Checker(schema string) func(args json.RawMessage) []core.Fault {
 		return faults
 	}
 }
+
+// Bus is what the gateway was made with.
+func (g *Gateway) Bus() *events.Bus { return g.config.Events }
+
+// Announced announces a call that begins and ends.
+func (g *Gateway) Announced(c *hooks.Call) { g.announce(c, true)() }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/toolscout/toolscout/core/access"
 	"github.com/toolscout/toolscout/core/egress"
 	"github.com/toolscout/toolscout/core/gateway"
+	"github.com/toolscout/toolscout/core/hookset"
 	"github.com/toolscout/toolscout/core/postgres"
 	"github.com/toolscout/toolscout/core/postgres/pgtest"
 	"github.com/toolscout/toolscout/core/search"
@@ -41,6 +43,9 @@ type world struct {
 	audit   *audit.Writer
 	// hooks are the configured entries; set before the first call.
 	hooks []hooks.Entry
+	set   *hookset.Set
+	// configure hands the entries to the set.
+	configure func() error
 	// relisted counts the servers that were to be listed again.
 	relisted atomic.Int32
 	requests atomic.Int64
@@ -55,14 +60,13 @@ func newWorld(t testing.TB, change ...func(*gateway.Config)) *world {
 	open := egress.New(egress.Config{AllowPrivate: true})
 	pool := upstream.New(upstream.Config{Version: "test", Trusted: open, Guarded: open, Getenv: func(string) (string, bool) { return "", false }})
 	w.audit = audit.NewWriter(audit.Config{Append: w.store.AppendAudit})
-	runner := hooks.NewRunner(hooks.Config{})
+	w.hookset()
 	cfg := gateway.Config{
-		Store: w.own, Pool: pool, Audit: w.audit, Runner: runner,
+		Store: w.own, Pool: pool, Audit: w.audit, Hooks: w.set, Runner: w.set.Runner(),
 		Access: access.New(access.Config{Store: w.own}),
 		Search: search.New(search.Config{Store: w.own, Embedder: func() (embeddings.Embedder, core.Model, error) {
 			return nil, core.Model{}, errors.New("none")
 		}}),
-		Hooks:   func(context.Context, *hooks.Call) ([]hooks.Entry, error) { return w.hooks, nil },
 		Relist:  func(string) { w.relisted.Add(1) },
 		Timeout: 10 * time.Second,
 	}
@@ -71,11 +75,38 @@ func newWorld(t testing.TB, change ...func(*gateway.Config)) *world {
 	}
 	w.gateway = gateway.New(cfg)
 	t.Cleanup(func() {
-		if err := errors.Join(runner.Close(context.Background()), w.audit.Close(context.Background()), pool.Close()); err != nil {
+		if err := errors.Join(w.set.Close(context.Background()), w.audit.Close(context.Background()), pool.Close()); err != nil {
 			t.Error(err)
 		}
 	})
 	return w
+}
+
+// hookset makes a set of one type, whose hooks are those of the entries.
+func (w *world) hookset() {
+	w.t.Helper()
+	found := func(in hooks.Instance) (hooks.Hook, error) {
+		for _, e := range w.hooks {
+			if e.Name == in.Name {
+				return e.Hook, nil
+			}
+		}
+		return nil, core.Errorf(core.InvalidParams, "there is no hook %q", in.Name)
+	}
+	set, err := hookset.New(hookset.Config{Store: w.own, Types: []hooks.Type{
+		{Name: "test", Schema: json.RawMessage(`{"type":"object","additionalProperties":false}`), New: found}}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.set = set
+	w.configure = sync.OnceValue(func() error {
+		var f hookset.File
+		for _, e := range w.hooks {
+			f.Hooks = append(f.Hooks, hooks.Definition{Name: e.Name, Type: "test", UserID: e.UserID, ServerID: e.ServerID, Level: e.Level,
+				Events: e.Events, Pattern: e.Pattern, Servers: e.Servers, Mode: e.Mode, OnError: e.OnError, Priority: e.Priority, Enabled: true})
+		}
+		return set.SetFile(f)
+	})
 }
 
 func openStore(t testing.TB, url string) *postgres.Store {
@@ -130,6 +161,9 @@ func (w *world) traced(p person, action, args string) (json.RawMessage, core.Req
 	via := core.LevelHTTP
 	if gateway.IsMetaTool(action) {
 		via = core.LevelMeta
+	}
+	if err := w.configure(); err != nil {
+		w.t.Fatal(err)
 	}
 	req := w.request(p)
 	raw, err := w.gateway.Call(w.t.Context(), req, gateway.Call{Action: action, Via: via, Args: json.RawMessage(args)})

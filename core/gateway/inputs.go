@@ -41,6 +41,10 @@ var (
 		`"query":{"type":"string"},"domain":{"type":"string"},"server":{"type":"string"},` + pageInput +
 		`},"additionalProperties":false}`)
 
+	streamInput = json.RawMessage(`{"type":"object","properties":{` +
+		`"types":{"type":"array","maxItems":50,"items":{"type":"string","minLength":1,"maxLength":200}},` +
+		`"pattern":{"type":"string","maxLength":1000},"after":{"type":"integer","minimum":0}},"additionalProperties":false}`)
+
 	preferenceInput = json.RawMessage(`{"type":"object","properties":{` +
 		`"server_id":{"type":"string"},"enabled":{"type":"boolean"}},"required":["server_id","enabled"],"additionalProperties":false}`)
 )

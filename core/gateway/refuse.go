@@ -11,5 +11,10 @@ import (
 // asked: one whose arguments could not be read, say. So it leaves its row in the
 // audit as well. It returns err, or what the chain makes of it.
 func (g *Gateway) Refuse(ctx context.Context, req core.Request, c Call, err error) error {
-	return g.through(ctx, g.outer(req, &c), func(context.Context, *hooks.Call) error { return err })
+	configured := g.configured(ctx, req.Principal)
+	defer configured.Release()
+	call := g.outer(req, &c)
+	defer call.End(context.WithoutCancel(ctx))
+	defer g.announce(call, true)()
+	return g.through(ctx, configured, call, func(context.Context, *hooks.Call) error { return err })
 }
