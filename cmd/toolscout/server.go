@@ -170,26 +170,31 @@ func (s *server) listen(ctx context.Context) error {
 	})
 }
 
-// prune removes audit rows that are older than they are to be kept.
+// prune removes, once an hour, what is older than it is to be kept.
 func (s *server) prune(ctx context.Context) error {
-	if s.retention == 0 {
-		return nil
-	}
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
 	for {
-		pruned, err := s.db.PruneAudit(ctx, time.Now().Add(-s.retention))
-		switch {
-		case err != nil && ctx.Err() == nil:
-			s.log.Warn("prune the audit", "error", err)
-		case pruned > 0:
-			s.log.Info("pruned the audit", "rows", pruned)
+		if s.retention > 0 {
+			pruned, err := s.db.PruneAudit(ctx, time.Now().Add(-s.retention))
+			s.pruned(ctx, "audit", pruned, err)
 		}
+		pruned, err := s.db.PruneResults(ctx)
+		s.pruned(ctx, "results", pruned, err)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
+	}
+}
+
+func (s *server) pruned(ctx context.Context, what string, rows int64, err error) {
+	switch {
+	case err != nil && ctx.Err() == nil:
+		s.log.Warn("prune", "what", what, "error", err)
+	case rows > 0:
+		s.log.Info("pruned", "what", what, "rows", rows)
 	}
 }
 
