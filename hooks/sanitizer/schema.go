@@ -1,0 +1,318 @@
+package sanitizer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/rawjson"
+)
+
+// schema is what a JSON Schema says of which members there are, and no more than
+// that.
+type schema struct {
+	members  []named // in the schema's order
+	patterns []named
+	// additional are the members that are named nowhere; nil when nothing is said.
+	additional *schema
+	elements   *schema
+	prefix     []*schema
+	// fallback is the default, nil without one.
+	fallback json.RawMessage
+	ref      string
+	all      []*schema // of allOf
+	some     []*schema // of anyOf, oneOf, if, then, else, dependentSchemas: may apply
+	// refuses is the schema false; open is one that says what cannot be followed.
+	refuses bool
+	open    bool
+	// closed: it names its members, if only by saying that there are no others.
+	closed bool
+	// object: it says that the value is one.
+	object bool
+}
+
+// named is a member, or the pattern of some, with its schema.
+type named struct {
+	name   string
+	match  *regexp.Regexp // nil: of any name
+	schema *schema
+}
+
+// document is a schema with what its references lead to.
+type document struct {
+	root *schema
+	raw  json.RawMessage
+
+	mu   sync.Mutex
+	refs map[string]*schema
+}
+
+// The bounds of schemas; larger ones are not used.
+const (
+	maxSchemaBytes = 1 << 20
+	maxReferences  = 1000
+)
+
+var errSchema = errors.New("not a schema")
+
+func newDocument(raw json.RawMessage) (*document, error) {
+	if len(raw) > maxSchemaBytes || rawjson.Check(raw, maxDepth) != nil {
+		return nil, errSchema
+	}
+	text := bytes.TrimSpace(raw)
+	if text[0] != '{' {
+		return nil, errSchema
+	}
+	return &document{root: readSchema(text), raw: text, refs: map[string]*schema{}}, nil
+}
+
+// readSchema reads a schema; whatever is not one is open: it refuses nothing.
+func readSchema(text json.RawMessage) *schema {
+	s := &schema{}
+	switch string(text) {
+	case "true":
+		return s
+	case "false":
+		s.refuses = true
+		return s
+	}
+	err := rawjson.Members(text, func(m rawjson.Member) { s.read(string(m.Name), text[m.Start:m.End]) })
+	s.open = s.open || err != nil
+	return s
+}
+
+func (s *schema) read(keyword string, value json.RawMessage) {
+	switch keyword {
+	case "properties":
+		s.closed = true
+		s.members = readNamed(value)
+	case "patternProperties":
+		s.closed = true
+		s.patterns = readNamed(value)
+		for i := range s.patterns {
+			// A pattern that Go's engine does not know is taken to match.
+			s.patterns[i].match, _ = regexp.Compile(s.patterns[i].name)
+		}
+	case "additionalProperties", "unevaluatedProperties":
+		s.closed = true
+		if s.additional == nil || s.additional.refuses {
+			s.additional = readSchema(value)
+		}
+	case "items", "additionalItems":
+		if value[0] == '[' {
+			s.prefix = readList(value)
+			return
+		}
+		s.elements = readSchema(value)
+	case "prefixItems":
+		s.prefix = readList(value)
+	case "allOf":
+		s.all = append(s.all, readList(value)...)
+	case "anyOf", "oneOf":
+		s.some = append(s.some, readList(value)...)
+	case "if", "then", "else":
+		s.some = append(s.some, readSchema(value))
+	case "dependentSchemas":
+		for _, n := range readNamed(value) {
+			s.some = append(s.some, n.schema)
+		}
+	case "default":
+		s.fallback = value
+	case "type":
+		s.object = bytes.Contains(value, []byte(`"object"`))
+	case "$ref":
+		s.ref, _ = unquote(value)
+		s.open = s.open || !strings.HasPrefix(s.ref, "#")
+	case "$dynamicRef", "$recursiveRef":
+		s.open = true
+	}
+}
+
+func readNamed(text json.RawMessage) []named {
+	var list []named
+	_ = rawjson.Members(text, func(m rawjson.Member) { // anything else names none
+		list = append(list, named{name: string(m.Name), schema: readSchema(text[m.Start:m.End])})
+	})
+	return list
+}
+
+func readList(text json.RawMessage) []*schema {
+	var list []*schema
+	_ = rawjson.Elements(text, func(start, end int) { list = append(list, readSchema(text[start:end])) })
+	return list
+}
+
+// resolve gives what a reference leads to within the document; what cannot be found
+// is open.
+func (d *document) resolve(ref string) *schema {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s := d.refs[ref]; s != nil {
+		return s
+	}
+	s := &schema{open: true}
+	if tokens, ok := split(strings.TrimPrefix(ref, "#")); ok && len(d.refs) < maxReferences && !strings.Contains(ref, "%") {
+		matching(d.raw, whole(d.raw), tokens, func(at span) { s = readSchema(d.raw[at.start:at.end]) })
+	}
+	d.refs[ref] = s
+	return s
+}
+
+// search is one way through arguments along a document's schemas, and what it may
+// still cost.
+type search struct {
+	*document
+	budget int
+}
+
+// maxLooks bounds how many schemas are looked at for one call.
+const maxLooks = 1_000_000
+
+// view is all schemas that apply to one value.
+type view struct {
+	search *search
+	sure   []*schema // apply whatever the value is
+	maybe  []*schema // apply to some values
+}
+
+func (d *search) view(sure, maybe []*schema) view {
+	v := view{search: d}
+	seen := map[*schema]bool{}
+	for _, s := range sure {
+		v.add(s, true, seen)
+	}
+	for _, s := range maybe {
+		v.add(s, false, seen)
+	}
+	return v
+}
+
+func (v *view) add(s *schema, sure bool, seen map[*schema]bool) {
+	if v.search.budget--; seen[s] || v.search.budget < 0 {
+		return
+	}
+	seen[s] = true
+	if sure {
+		v.sure = append(v.sure, s)
+	} else {
+		v.maybe = append(v.maybe, s)
+	}
+	if s.ref != "" && !s.open {
+		v.add(v.search.resolve(s.ref), sure, seen)
+	}
+	for _, t := range s.all {
+		v.add(t, sure, seen)
+	}
+	for _, t := range s.some {
+		v.add(t, false, seen)
+	}
+}
+
+// closed reports whether members that are named nowhere are unknown: some schema
+// names members, and none takes others.
+func (v *view) closed() bool {
+	closed := false
+	for _, s := range v.sure {
+		if s.takesOthers() {
+			return false
+		}
+		closed = closed || s.closed
+	}
+	free := false
+	for _, s := range v.maybe {
+		if s.takesOthers() {
+			return false
+		}
+		free = free || s.object && !s.closed && s.ref == "" && s.all == nil && s.some == nil
+	}
+	return closed || !free && slices.ContainsFunc(v.maybe, func(s *schema) bool { return s.closed })
+}
+
+func (s *schema) takesOthers() bool { return s.open || s.additional != nil && !s.additional.refuses }
+
+// member gives the schemas of a member, and whether any names it.
+func (v *view) member(name string) (view, bool) {
+	var sure, maybe []*schema
+	known := false
+	for _, s := range v.sure {
+		found, named := s.member(name)
+		sure, known = append(sure, found...), known || named
+	}
+	for _, s := range v.maybe {
+		found, named := s.member(name)
+		maybe, known = append(maybe, found...), known || named
+	}
+	return v.search.view(sure, maybe), known
+}
+
+func (s *schema) member(name string) (list []*schema, known bool) {
+	for _, m := range s.members {
+		if m.name == name {
+			list = append(list, m.schema)
+		}
+	}
+	for _, p := range s.patterns {
+		if p.match == nil || p.match.MatchString(name) {
+			list = append(list, p.schema)
+		}
+	}
+	if len(list) > 0 {
+		return list, true
+	}
+	if s.additional != nil && !s.additional.refuses {
+		return []*schema{s.additional}, true
+	}
+	return nil, false
+}
+
+// element gives the schemas of an array's element.
+func (v *view) element(name string) view {
+	i, err := strconv.Atoi(name)
+	of := func(list []*schema) (found []*schema) {
+		for _, s := range list {
+			switch {
+			case err == nil && i < len(s.prefix):
+				found = append(found, s.prefix[i])
+			case s.elements != nil:
+				found = append(found, s.elements)
+			}
+		}
+		return found
+	}
+	return v.search.view(of(v.sure), of(v.maybe))
+}
+
+// schemas remembers the schemas of tools.
+type schemas struct {
+	mu   sync.Mutex
+	byID map[string]remembered
+}
+
+type remembered struct {
+	hash     string
+	document *document
+	err      error
+}
+
+// maxRemembered is how many schemas are remembered before all are forgotten.
+const maxRemembered = 1000
+
+func (c *schemas) of(t *core.Tool) (*document, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r, ok := c.byID[t.ID]; ok && r.hash == t.SchemaHash && t.SchemaHash != "" {
+		return r.document, r.err
+	}
+	d, err := newDocument(t.InputSchema)
+	if c.byID == nil || len(c.byID) >= maxRemembered {
+		c.byID = map[string]remembered{}
+	}
+	c.byID[t.ID] = remembered{t.SchemaHash, d, err}
+	return d, err
+}

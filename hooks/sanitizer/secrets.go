@@ -1,0 +1,57 @@
+package sanitizer
+
+import "regexp"
+
+// redacted stands in the place of a secret. No pattern matches it.
+const redacted = "[redacted]"
+
+// secret is how something looks that nobody should see.
+type secret struct {
+	kind  string
+	match *regexp.Regexp
+	check func(string) bool // nil: whatever matches
+}
+
+// known are the kinds of secrets that can be told by their form, from their issuers'
+// documentation, RFC 6750 (bearer), RFC 7468 (PEM) and RFC 7519 (JWT).
+var known = []secret{
+	{kind: "private_key", match: regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----(?s:.*?)(-----END [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|\z)`)},
+	{kind: "jwt", match: regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{5,}\.eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*`)},
+	{kind: "github", match: regexp.MustCompile(`\b(gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})`)},
+	{kind: "aws", match: regexp.MustCompile(`\b(AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`)},
+	{kind: "aws", match: regexp.MustCompile(`(?i)\baws_?(secret_?access_?key|session_?token)["']?\s*[:=]\s*["']?[A-Za-z0-9/+=]{16,}`)},
+	{kind: "api_key", match: regexp.MustCompile(`\b(sk-[A-Za-z0-9_-]{20,}|[rs]k_(live|test)_[A-Za-z0-9]{16,}|xox[abeoprs]-[A-Za-z0-9-]{10,}|glpat-[A-Za-z0-9_-]{20,}|AIza[A-Za-z0-9_-]{35}|npm_[A-Za-z0-9]{36})`)},
+	{kind: "bearer", match: regexp.MustCompile(`(?i)\bbearer\s+[A-Za-z0-9._~+/-]{8,}=*`)},
+	{kind: "card", match: regexp.MustCompile(`\b[2-6]\d{3}([ -]?\d){9,15}\b`), check: luhn},
+}
+
+func (s secret) redact(text string) string {
+	if s.check == nil {
+		return s.match.ReplaceAllLiteralString(text, redacted)
+	}
+	return s.match.ReplaceAllStringFunc(text, func(found string) string {
+		if s.check(found) {
+			return redacted
+		}
+		return found
+	})
+}
+
+// luhn checks the last digit of a card's number (ISO/IEC 7812-1, annex B).
+func luhn(text string) bool {
+	sum, n := 0, 0
+	for i := len(text) - 1; i >= 0; i-- {
+		if text[i] < '0' || text[i] > '9' {
+			continue
+		}
+		digit := int(text[i] - '0')
+		if n%2 == 1 {
+			if digit *= 2; digit > 9 {
+				digit -= 9
+			}
+		}
+		sum += digit
+		n++
+	}
+	return n >= 13 && n <= 19 && sum%10 == 0
+}
