@@ -38,7 +38,7 @@ func TestHooksActAtTheNextCall(t *testing.T) {
 	server := r.register(t, "echoes", upstreamServer(t), "")
 	adaID, ada := r.user(t, "ada")
 	_, bob := r.user(t, "bob")
-	make := func(token, path, text, scope string) rest.Hook {
+	newHook := func(token, path, text, scope string) rest.Hook {
 		t.Helper()
 		var h rest.Hook
 		a := r.want(t, 201, &h, token, "POST", path, `{"name":"`+text+`","type":"say","config":{"text":"`+text+`"}`+scope+`}`)
@@ -47,10 +47,10 @@ func TestHooksActAtTheNextCall(t *testing.T) {
 		}
 		return h
 	}
-	global := make(r.admin, allHooks, "global", "")
-	make(r.admin, allHooks, "server", `,"serverId":"`+server.ID+`"`)
-	make(r.admin, allHooks, "user", `,"userId":"`+adaID+`"`)
-	own := make(ada, myHooks, "own", `,"serverId":"`+server.ID+`"`)
+	global := newHook(r.admin, allHooks, "global", "")
+	newHook(r.admin, allHooks, "server", `,"serverId":"`+server.ID+`"`)
+	newHook(r.admin, allHooks, "user", `,"userId":"`+adaID+`"`)
+	own := newHook(ada, myHooks, "own", `,"serverId":"`+server.ID+`"`)
 	// After-hooks run from the inside out.
 	if got := r.says(t, ada); !slices.Equal(got, []string{"own", "user", "server", "global"}) {
 		t.Errorf("ada hears %q", got)
