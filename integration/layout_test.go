@@ -42,6 +42,8 @@ var layers = map[string]int{
 	"hooks/truncation":                 5,
 	"hooks/toon":                       5,
 	"hooks/audit":                      4,
+	"hooks/enrich":                     5,
+	"hooks/testfilter":                 5,
 	"hooks/webhook":                    5,
 	"hooks/script":                     5,
 	"hooks/emit":                       5,
