@@ -1,6 +1,8 @@
 package tokens_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,6 +17,26 @@ func TestEstimate_is_nought_only_for_nothing(t *testing.T) {
 	for _, s := range []string{"a", "A", "1", " ", "\n", "{", "é", "\xff"} {
 		if got := tokens.Estimate(s); got != 1 {
 			t.Errorf("of %q: %d, want 1", s, got)
+		}
+	}
+}
+
+// TestEstimate_is_near compares with what two tokenizers made of the texts in
+// testdata (o200k_base and cl100k_base, by gpt-tokenizer 3): the estimate lies between
+// them, or not far outside.
+func TestEstimate_is_near(t *testing.T) {
+	t.Parallel()
+	for file, counts := range map[string][2]int{
+		"base64": {381, 407}, "chinese": {47, 67}, "emoji": {49, 53}, "english": {72, 72}, "german": {50, 69}, "go": {117, 117},
+		"hashes": {369, 370}, "japanese": {65, 97}, "json": {164, 172}, "log": {117, 117}, "russian": {54, 85}, "toon": {172, 174},
+	} {
+		text, err := os.ReadFile(filepath.Join("testdata", file+".txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := float64(tokens.Estimate(string(text)))
+		if got < 0.92*float64(counts[0]) || got > 1.08*float64(counts[1]) {
+			t.Errorf("%s: %v tokens, want about %v", file, got, counts)
 		}
 	}
 }
