@@ -58,9 +58,7 @@ func (r *rule) leaf(p *pass, literal []byte, path []string) []byte {
 			p.did("replaced", path, "")
 		}
 	case "redact":
-		for _, s := range r.secrets {
-			edited = s.redact(edited)
-		}
+		edited = redact(text, r.secrets)
 		if edited != text {
 			p.did("redacted", path, "held what looks like a secret, which was left out")
 		}
