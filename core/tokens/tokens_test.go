@@ -22,7 +22,7 @@ func TestEstimate_is_nought_only_for_nothing(t *testing.T) {
 }
 
 // TestEstimate_is_near compares with what two tokenizers made of the texts in
-// testdata (o200k_base and cl100k_base, by gpt-tokenizer 3): the estimate lies between
+// testdata (o200k_base and cl100k_base, by gpt-tokenizer 4): the estimate lies between
 // them, or not far outside.
 func TestEstimate_is_near(t *testing.T) {
 	t.Parallel()
