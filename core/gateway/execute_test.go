@@ -330,7 +330,7 @@ func TestRejectionByAHookIsAudited(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	audits, usages := w.rows(req)
-	if len(audits) != 1 || len(usages) != 0 || audits[0].Outcome != core.OutcomeRejected || !strings.Contains(string(audits[0].Details), `"would":"reject"`) {
+	if len(audits) != 1 || len(usages) != 0 || audits[0].Outcome != core.OutcomeRejected || !strings.Contains(string(audits[0].Details), `"mode":"observe","did":"reject"`) {
 		t.Errorf("got %+v, %+v", audits, usages)
 	}
 }
@@ -423,12 +423,12 @@ func TestCallsOfOnePersonWaitTheirTurn(t *testing.T) {
 	ann, bob := w.person("ann"), w.person("bob")
 	_, ids := w.server(core.Server{Name: "up", Timeout: 3 * time.Second})
 	slow := make(chan error, 1)
-	request := w.request(ann)
 	started := make(chan struct{})
 	w.hooks = []hooks.Entry{{Name: "started", Level: hooks.Tool, Pattern: "slow", Hook: funcs{before: func(context.Context, *hooks.Call) error {
 		close(started)
 		return nil
 	}}}}
+	request := w.request(ann)
 	go func() {
 		_, err := w.gateway.Call(t.Context(), request, gateway.Call{Action: gateway.ExecuteTool, Via: core.LevelMeta, Args: json.RawMessage(asked(ids["slow"], `{}`))})
 		slow <- err

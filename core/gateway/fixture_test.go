@@ -139,9 +139,13 @@ func (w *world) person(name string, roles ...string) person {
 	return p
 }
 
-// request authenticates afresh, as every real request does.
+// request authenticates afresh, as every real request does. From the first one on
+// the hooks are what they are.
 func (w *world) request(p person) core.Request {
 	w.t.Helper()
+	if err := w.configure(); err != nil {
+		w.t.Fatal(err)
+	}
 	principal, err := w.store.Authenticate(w.t.Context(), p.hash)
 	if err != nil {
 		w.t.Fatal(err)
@@ -161,9 +165,6 @@ func (w *world) traced(p person, action, args string) (json.RawMessage, core.Req
 	via := core.LevelHTTP
 	if gateway.IsMetaTool(action) {
 		via = core.LevelMeta
-	}
-	if err := w.configure(); err != nil {
-		w.t.Fatal(err)
 	}
 	req := w.request(p)
 	raw, err := w.gateway.Call(w.t.Context(), req, gateway.Call{Action: action, Via: via, Args: json.RawMessage(args)})

@@ -63,6 +63,15 @@ func (s *Set) hold(ctx context.Context, atLeast int64) (*snapshot, error) {
 	return nil, core.Errorf(core.Unavailable, "the database is behind what was already seen of it")
 }
 
+// Refresh reads the hooks of the database, so that neither the next call nor an
+// event outside calls has to wait for it.
+func (s *Set) Refresh(ctx context.Context) error {
+	if s.config.Store == nil {
+		return nil
+	}
+	return s.load(ctx)
+}
+
 // load reads the rows, once for all who ask at the same time.
 func (s *Set) load(ctx context.Context) error {
 	done := s.flight.DoChan("", func() (any, error) {
