@@ -21,8 +21,16 @@ const (
 	maxText    = 500       // bytes of one text
 	maxShape   = 4 << 10   // bytes of a shape
 	maxValues  = 16 << 10  // bytes of arguments as they are
-	maxNotes   = 20        // warnings, pointers, observations
+	maxNotes   = 20        // warnings, pointers, a hook's notes
+	maxNote    = 200       // bytes of one note
+	maxEffects = 16 << 10  // bytes of what hooks did, somewhat more with quotes and escapes
 	maxRead    = 256 << 10 // bytes of arguments that are looked at
+)
+
+// What an effect and a note take at least.
+const (
+	leastEffect = 64
+	leastNote   = 16
 )
 
 // record is the details column of a row.
@@ -36,6 +44,8 @@ type record struct {
 	Faults   []string       `json:"faults,omitempty"` // JSON pointers
 	Warnings []string       `json:"warnings,omitempty"`
 	Hooks    []hooks.Effect `json:"hooks,omitempty"`
+	// HooksLeft is how many more effects there were than there is room for.
+	HooksLeft int `json:"hooksLeft,omitempty"`
 }
 
 // details says what happened in a call. Without values it holds nothing that the
@@ -53,7 +63,7 @@ func details(c *hooks.Call, r rules, otherwise bool) json.RawMessage {
 		d.Args = Shape(c.Args)
 	}
 	d.Warnings = warnings(c.Warnings, values)
-	d.Hooks = effects(c.Effects, values)
+	d.Hooks, d.HooksLeft = effects(c.Effects, values)
 	if c.Err != nil {
 		d.fail(core.Public(c.Err), values)
 	}
@@ -97,23 +107,28 @@ func warnings(all []string, values bool) []string {
 	return kept
 }
 
-// effects are what hooks did, within bounds.
-func effects(all []hooks.Effect, values bool) []hooks.Effect {
-	kept := slices.Clone(all[:min(len(all), maxNotes)])
-	for i := range kept {
-		e := &kept[i]
+// effects are what hooks did, as many as there is room for, and how many are left out.
+func effects(all []hooks.Effect, values bool) (kept []hooks.Effect, left int) {
+	room := maxEffects
+	for i, e := range all {
 		if !values && quotes(e.Kind) {
 			e.Message = ""
 		}
 		e.Hook, e.Message = cut(e.Hook, maxKey), cut(e.Message, maxText)
-		e.Notes = notes(e.Notes)
+		room -= len(e.Hook) + len(e.Message) + leastEffect
+		var size int
+		if e.Notes, size = notes(e.Notes); room < size {
+			return kept, len(all) - i
+		}
+		room -= size
+		kept = append(kept, e)
 	}
-	return kept
+	return kept, 0
 }
 
-// notes are a hook's own, which by contract are numbers, words and truths.
-func notes(all map[string]any) map[string]any {
-	var kept map[string]any
+// notes are a hook's own, which by contract are numbers, words and truths, and their
+// size.
+func notes(all map[string]any) (kept map[string]any, size int) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if len(kept) == maxNotes {
 			break
@@ -121,16 +136,22 @@ func notes(all map[string]any) map[string]any {
 		if kept == nil {
 			kept = map[string]any{}
 		}
-		switch v := all[name].(type) {
+		value := all[name]
+		switch v := value.(type) {
 		case string:
-			kept[cut(name, maxKey)] = cut(v, maxText)
+			value = cut(v, maxNote)
 		case bool, int, int32, int64, uint, uint64, float32, float64:
-			kept[cut(name, maxKey)] = v
 		default:
-			kept[cut(name, maxKey)] = cut(fmt.Sprint(v), maxText)
+			value = cut(fmt.Sprint(v), maxNote)
 		}
+		if text, ok := value.(string); ok {
+			size += len(text)
+		}
+		name = cut(name, maxKey)
+		kept[name] = value
+		size += len(name) + leastNote
 	}
-	return kept
+	return kept, size
 }
 
 // Shape describes JSON by the types and sizes of its parts, without any value:
