@@ -34,7 +34,7 @@ func by(name string) func(*hooks.Call, *world) {
 	return func(c *hooks.Call, _ *world) { c.Principal.UserID, c.Principal.UserName = name, name }
 }
 
-func after(d time.Duration) func(*hooks.Call, *world) {
+func later(d time.Duration) func(*hooks.Call, *world) {
 	return func(_ *hooks.Call, w *world) { w.pass(d) }
 }
 
@@ -61,9 +61,9 @@ var exampleSteps = map[string][]step{
 	},
 	"working-hours": {
 		{args: `{}`, sent: `{}`, result: hello, answer: hello},
-		{args: `{}`, prepare: after(4 * time.Hour), rejected: "nothing is deleted outside working hours"}, // 17:00 in Berlin
-		{args: `{}`, prepare: after(16 * time.Hour), sent: `{}`, result: hello, answer: hello},            // Thursday, 9:00
-		{args: `{}`, prepare: after(48*time.Hour + 3*time.Hour), rejected: "nothing is deleted outside working hours"},
+		{args: `{}`, prepare: later(4 * time.Hour), rejected: "nothing is deleted outside working hours"}, // 17:00 in Berlin
+		{args: `{}`, prepare: later(16 * time.Hour), sent: `{}`, result: hello, answer: hello},            // Thursday, 9:00
+		{args: `{}`, prepare: later(48*time.Hour + 3*time.Hour), rejected: "nothing is deleted outside working hours"},
 	},
 	"default-repository": {
 		{args: `{"title":"x"}`, sent: `{"title":"x","owner":"acme","repo":"website"}`, result: hello, answer: hello},
@@ -75,8 +75,8 @@ var exampleSteps = map[string][]step{
 		{args: `{"q":1}`, answer: `{"content":[{"type":"text","text":"first"}],"n":1.0}`},
 		{args: `{"q":2}`, sent: `{"q":2}`, result: hello, answer: hello},
 		{args: `{"q":1}`, prepare: by("bob"), sent: `{"q":1}`, result: hello, answer: hello},
-		{args: `{"q":1}`, prepare: after(59 * time.Second), answer: `{"content":[{"type":"text","text":"first"}],"n":1.0}`},
-		{args: `{"q":1}`, prepare: after(time.Second), sent: `{"q":1}`, result: hello, answer: hello},
+		{args: `{"q":1}`, prepare: later(59 * time.Second), answer: `{"content":[{"type":"text","text":"first"}],"n":1.0}`},
+		{args: `{"q":1}`, prepare: later(time.Second), sent: `{"q":1}`, result: hello, answer: hello},
 		{args: `{"q":1}`, prepare: writes, sent: `{"q":1}`, result: hello, answer: hello},
 	},
 	"summarise-list": {

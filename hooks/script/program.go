@@ -57,7 +57,7 @@ func compile(name string, source []byte, env starlark.StringDict) (*starlark.Pro
 	if line := tooNested(source); line > 0 {
 		return nil, core.Errorf(core.InvalidParams, "%s:%d: more than %d brackets within each other", name, line, mostBrackets)
 	}
-	options := &syntax.FileOptions{Set: true, While: true, TopLevelControl: true}
+	options := &syntax.FileOptions{Set: true, While: true, TopLevelControl: true, GlobalReassign: true}
 	f, err := options.Parse(name, source, 0)
 	if err != nil {
 		return nil, invalid(err)

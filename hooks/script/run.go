@@ -143,5 +143,8 @@ func (h *hook) place(err error) (place, message string) {
 			}
 		}
 	}
-	return place, cut(strings.TrimPrefix(message, cancelled), longestLine)
+	return place, cut(plainWords.Replace(strings.TrimPrefix(message, cancelled)), longestLine)
 }
+
+// plainWords are for what the interpreter says in its own.
+var plainWords = strings.NewReplacer("frozen hash table", "a read-only dict", "frozen list", "a read-only list")
