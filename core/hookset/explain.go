@@ -105,7 +105,7 @@ func why(in *instance, state State, outer, inner *hooks.Call) string {
 	case !in.definition.Enabled:
 		return "it is switched off"
 	case state.State == Disabled:
-		return "it was disabled by its own failure: " + state.Reason
+		return "it is disabled: " + state.Reason
 	case in.entry.Level == hooks.Meta || inner.Tool == nil && in.entry.Unmet(outer) != hooks.UnmetLevel:
 		return unmet(&in.entry, outer)
 	case inner.Tool == nil:

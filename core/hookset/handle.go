@@ -17,31 +17,51 @@ type (
 // Publish makes a hook's event known. It is for the types of hooks: what a hook
 // publishes while it is tried goes nowhere but into what Try answers.
 func (s *Set) Publish(ctx context.Context, e core.Event) error {
+	return s.publish(ctx, e, s.config.Publish)
+}
+
+// PublishSync is Publish that returns when the event is stored.
+func (s *Set) PublishSync(ctx context.Context, e core.Event) error {
+	return s.publish(ctx, e, s.config.PublishSync)
+}
+
+func (s *Set) publish(ctx context.Context, e core.Event, publish func(context.Context, core.Event) error) error {
 	if t, ok := ctx.Value(trying{}).(*trialEvents); ok {
 		return t.add(e)
 	}
-	return s.config.Publish(ctx, e)
+	if err := publish(ctx, e); err != nil {
+		return err
+	}
+	// A hook's own event is handed on from here, where it can be seen whether a
+	// hook that handles an event published it: that goes no further, or two scripts
+	// could keep each other busy for ever.
+	if ctx.Value(handling{}) == nil && !slices.Contains(core.EventTypes(), e.Type) {
+		s.hand(ctx, e)
+	}
+	return nil
 }
 
-// Handle hands an event outside calls to the hooks that name it, in the
-// background. What a hook publishes while it handles an event is not handled again,
-// so that nothing goes round for ever; that is seen by ctx, which is the one of the
-// publication.
+// Handle hands an event of ours outside calls, such as server:failed, to the hooks
+// that name it, in the background. What hooks publish does not come this way.
 func (s *Set) Handle(ctx context.Context, e core.Event) {
-	if ctx.Value(handling{}) != nil || slices.Contains(ofCalls, hooks.Event(e.Type)) {
-		return
+	if slices.Contains(core.EventTypes(), e.Type) && !slices.Contains(ofCalls, hooks.Event(e.Type)) {
+		s.hand(ctx, e)
 	}
-	ctx = context.WithValue(context.WithoutCancel(ctx), handling{}, true)
+}
+
+func (s *Set) hand(ctx context.Context, e core.Event) {
 	n := s.current.Load()
 	for !n.hold() {
 		n = s.current.Load()
 	}
 	defer n.release()
-	for _, in := range n.instances {
-		if h, ok := in.hook.(hooks.Handler); ok && in.wants(e) {
-			if err := s.runner.Handle(ctx, &in.entry, e, h); err != nil {
-				s.log.Warn("an event was not handed to a hook", "hook", in.entry.Name, "event", e.Type, "err", err)
-			}
+	ctx = context.WithValue(context.WithoutCancel(ctx), handling{}, true)
+	for _, in := range n.handlers {
+		if !in.wants(e) {
+			continue
+		}
+		if err := s.runner.Handle(ctx, &in.entry, e, in.hook.(hooks.Handler)); err != nil {
+			s.log.Warn("an event was not handed to a hook", "hook", in.entry.Name, "event", e.Type, "err", err)
 		}
 	}
 }
@@ -50,7 +70,7 @@ func (s *Set) Handle(ctx context.Context, e core.Event) {
 // events alone.
 func (in *instance) wants(e core.Event) bool {
 	d := &in.definition
-	return in.acts() && slices.Contains(d.Events, hooks.Event(e.Type)) &&
+	return slices.Contains(d.Events, hooks.Event(e.Type)) &&
 		(d.TenantID == "" || d.TenantID == e.TenantID) && (d.UserID == "" || d.UserID == e.UserID) &&
 		(d.ServerID == "" || d.ServerID == e.ServerID) && hooks.Glob(d.Pattern, e.Subject)
 }

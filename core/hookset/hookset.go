@@ -33,8 +33,9 @@ type Config struct {
 	Open func(sealed string) (string, error)
 	// Lookup gives what ${NAME} stands for.
 	Lookup func(name string) (string, bool)
-	// Publish makes an event known.
-	Publish func(context.Context, core.Event) error
+	// Publish makes an event known; PublishSync returns when it is stored, and is
+	// Publish unless said.
+	Publish, PublishSync func(context.Context, core.Event) error
 	// Runner says what the Set's own Runner may use. Its Logger and OnDisable are
 	// the Set's.
 	Runner hooks.Config
@@ -92,6 +93,9 @@ func New(c Config) (*Set, error) {
 	}
 	if c.Publish == nil {
 		c.Publish = func(context.Context, core.Event) error { return nil }
+	}
+	if c.PublishSync == nil {
+		c.PublishSync = c.Publish
 	}
 	s := &Set{config: c, log: c.Logger, types: slices.Clone(c.Types), kinds: map[string]*kind{},
 		poke: make(chan struct{}, 1), sources: map[string]*source{}, rows: rows{revision: -1}}

@@ -16,6 +16,8 @@ type instance struct {
 	*live
 	definition hooks.Definition
 	entry      hooks.Entry
+	// closed: it is a user's own, and its type is not open to users any more.
+	closed bool
 }
 
 // live is a hook in use, which outlives the snapshots that it is in.
@@ -71,8 +73,10 @@ func newInstance(k *kind, d hooks.Definition, l *live) *instance {
 	return in
 }
 
-// acts reports whether the hook is switched on and was not disabled.
-func (in *instance) acts() bool { return in.definition.Enabled && in.definition.DisabledAt.IsZero() }
+// acts reports whether the hook is switched on, was not disabled, and may be there.
+func (in *instance) acts() bool {
+	return in.definition.Enabled && in.definition.DisabledAt.IsZero() && !in.closed
+}
 
 // broken is what stands in for a hook that cannot be made: it fails, so that
 // on_error decides what follows.

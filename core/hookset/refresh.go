@@ -2,6 +2,7 @@ package hookset
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/toolscout/toolscout/core"
@@ -106,7 +107,9 @@ func (s *Set) arrange() {
 		all = append(all, newInstance(s.kinds[r.definition.Type], r.definition, r.live))
 	}
 	for _, d := range s.rows.definitions {
-		all = append(all, s.row(before, d))
+		in := s.row(before, d)
+		in.closed = d.Owned && !slices.Contains(s.file.OpenToUsers, d.Type)
+		all = append(all, in)
 	}
 	s.current.Store(newSnapshot(all, s.rows.revision))
 	before.release()

@@ -16,6 +16,8 @@ type snapshot struct {
 	revision  int64
 	instances []*instance
 	byKey     map[string]*instance
+	// handlers are the hooks that act on events outside calls.
+	handlers []*instance
 	// tenants are the hooks of tenants that have some in the database, beside
 	// those of the file, which are everybody's.
 	tenants  map[string]*index
@@ -40,6 +42,9 @@ func newSnapshot(instances []*instance, revision int64) *snapshot {
 	for _, in := range instances {
 		if !in.acts() {
 			continue
+		}
+		if _, ok := in.hook.(hooks.Handler); ok && len(onlyOfCalls(in.definition.Events)) > 0 {
+			n.handlers = append(n.handlers, in)
 		}
 		if tenant := in.definition.TenantID; tenant != "" {
 			n.tenants[tenant].add(in)

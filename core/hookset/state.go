@@ -48,6 +48,9 @@ func (s *Set) State(d hooks.Definition) State {
 	}
 	in := s.current.Load().byKey[d.ID]
 	if in != nil && in.version == d.Version {
+		if in.closed {
+			return State{State: Disabled, Reason: "the type " + d.Type + " is not open to users any more"}
+		}
 		if in.broken != nil {
 			return State{State: Broken, Reason: in.broken.Message}
 		}
