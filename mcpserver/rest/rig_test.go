@@ -54,6 +54,12 @@ func newRig(t *testing.T) *rig {
 	if err := store.EnsureAdmin(t.Context(), "root", sha256.Sum256([]byte(adminToken))); err != nil {
 		t.Fatal(err)
 	}
+	return newInstance(t, store)
+}
+
+// newInstance is a gateway on a database that others may share.
+func newInstance(t *testing.T, store *postgres.Store) *rig {
+	t.Helper()
 	table, err := builtin.New()
 	if err != nil {
 		t.Fatal(err)
