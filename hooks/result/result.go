@@ -88,14 +88,7 @@ func (b Block) Text() (string, bool) {
 	return stringOf(rawjson.Find(b.Raw, "text"))
 }
 
-func stringOf(raw json.RawMessage) (string, bool) {
-	if len(raw) == 0 || raw[0] != '"' {
-		return "", false
-	}
-	var s string
-	err := json.Unmarshal(raw, &s)
-	return s, err == nil
-}
+func stringOf(raw json.RawMessage) (string, bool) { return rawjson.String(raw) }
 
 // Blocks are the content blocks as they stand.
 func (r *Result) Blocks() []Block { return r.blocks }
