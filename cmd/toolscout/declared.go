@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -24,10 +25,16 @@ func (s *server) applyFile(ctx context.Context, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
+	before := s.file
+	if s.file, err = declareHooks(s.hooks, cfg); err != nil {
+		s.file = before
+		return err
+	}
 	by := core.Request{ID: newRequestID(), Principal: core.Principal{TenantID: core.DefaultTenant, UserName: "configuration file"}}.Entry(core.LevelConfig, "reconcile")
 	changed, err := s.db.ReconcileServers(ctx, by, servers)
 	if err != nil {
-		return fmt.Errorf("apply %s: %w", cfg.File, err)
+		s.file = before
+		return fmt.Errorf("apply %s: %w", cfg.File, errors.Join(err, s.hooks.SetFile(before)))
 	}
 	for _, id := range changed {
 		s.pool.Drop(id)
@@ -58,6 +65,12 @@ func (s *server) declared(ctx context.Context, cfg config.Config) ([]core.Server
 		servers[i].Env, servers[i].Headers = s.seal(sv.Env, old.Env), s.seal(sv.Headers, old.Headers)
 	}
 	return servers, nil
+}
+
+// checkFile judges what the file declares.
+func checkFile(cfg config.Config, src config.Source) error {
+	_, err := checkDeclared(cfg)
+	return errors.Join(err, checkHooks(cfg, src))
 }
 
 // checkDeclared is the file's servers with their defaults, or what is wrong with
@@ -126,6 +139,6 @@ func (s *server) reloads(ctx context.Context, hup <-chan os.Signal, src config.S
 			s.log.Error("reload failed, nothing has changed", "error", err)
 			continue
 		}
-		s.log.Info("reloaded", "file", cfg.File, "servers", len(cfg.Gateway.Servers))
+		s.log.Info("reloaded", "file", cfg.File, "servers", len(cfg.Gateway.Servers), "hooks", len(cfg.Hooks.Declared))
 	}
 }

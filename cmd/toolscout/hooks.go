@@ -62,7 +62,7 @@ func (h hook) how() string {
 func (p *program) hooks() *cobra.Command {
 	c := &cobra.Command{Use: "hooks", Short: "What happens before and after every call"}
 	c.AddCommand(p.hooksList(), p.hooksShow(), p.hooksAdd(), p.hooksEdit(), p.hooksRemove(), p.hooksSwitch("on", true), p.hooksSwitch("off", false),
-		p.hooksTypes(), p.hooksExplain(), p.hooksTest())
+		p.hooksTypes(), p.hooksExplain(), p.hooksTest(), p.hooksCheck())
 	return c
 }
 

@@ -103,7 +103,7 @@ func (p *program) runServer(ctx context.Context, cfg config.Config, log *slog.Lo
 	for _, name := range config.Unknown(p.source) {
 		log.Warn("unknown environment variable", "name", name)
 	}
-	if _, err := checkDeclared(cfg); err != nil {
+	if err := checkFile(cfg, p.source); err != nil {
 		return err // before a database is started for it
 	}
 	began := time.Now()

@@ -21,7 +21,10 @@ import (
 	"github.com/toolscout/toolscout/core/admin"
 	"github.com/toolscout/toolscout/core/catalog"
 	"github.com/toolscout/toolscout/core/egress"
+	"github.com/toolscout/toolscout/core/events"
 	"github.com/toolscout/toolscout/core/gateway"
+	"github.com/toolscout/toolscout/core/hookbook"
+	"github.com/toolscout/toolscout/core/hookset"
 	"github.com/toolscout/toolscout/core/search"
 	"github.com/toolscout/toolscout/core/secret"
 	"github.com/toolscout/toolscout/core/upstream"
@@ -41,7 +44,9 @@ type server struct {
 	search    *search.Engine
 	audit     *audit.Writer
 	secrets   *secret.Box
-	hooks     *hooks.Runner
+	events    *events.Bus
+	hooks     *hookset.Set
+	file      hookset.File // the hooks that are declared
 	mcp       *mcpserver.Server
 	handler   http.Handler
 	publicURL string
@@ -76,13 +81,23 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 	s.syncer = catalog.NewSyncer(catalog.SyncConfig{Store: db.Store, Pool: s.pool, Poke: s.indexer.Poke, Interval: cfg.Gateway.SyncInterval, Logger: log})
 	s.search = search.New(search.Config{Store: db.Store, Embedder: s.indexer.Active, Logger: log})
 	s.audit = audit.NewWriter(audit.Config{Append: db.AppendAudit, Sync: cfg.Audit.Sync, Values: cfg.Audit.Values, Logger: log})
-	s.hooks = hooks.NewRunner(hooks.Config{Logger: log})
+	s.events = events.New(events.Config{Store: db.Store, Retention: cfg.Events.Retention, Logger: log,
+		Handle: func(ctx context.Context, e core.Event) { s.hooks.Handle(ctx, e) }})
+	s.hooks, err = hookset.New(hookset.Config{Store: db.Store, Open: box.Open, Lookup: cfg.Lookup(src), Publish: s.events.Publish, PublishSync: s.events.PublishSync,
+		Runner: hooks.Config{Budget: cfg.Hooks.Budget}, Logger: log,
+		Types: hookTypes(hookParts{store: db.Store, guarded: guarded, trusted: trusted, log: log,
+			publish:     func(ctx context.Context, e core.Event) error { return s.hooks.Publish(ctx, e) },
+			publishSync: func(ctx context.Context, e core.Event) error { return s.hooks.PublishSync(ctx, e) }})})
+	if err != nil {
+		return nil, err
+	}
+	book := hookbook.New(hookbook.Config{Store: db.Store, Set: s.hooks, Secrets: box})
 	registry := access.New(access.Config{Store: db.Store})
 	gw := gateway.New(gateway.Config{
 		Store: db.Store, Access: registry, Search: s.search, Pool: s.pool, Relist: s.syncer.Enqueue, Audit: s.audit,
-		Runner: s.hooks, PerPrincipal: cfg.Gateway.PerUser, Timeout: cfg.Gateway.CallTimeout, Logger: log,
+		Runner: s.hooks.Runner(), Hooks: s.hooks, Book: book, Events: s.events, PerPrincipal: cfg.Gateway.PerUser, Timeout: cfg.Gateway.CallTimeout, Logger: log,
 	})
-	adm := admin.New(admin.Config{Store: db.Store, Pool: s.pool, Syncer: s.syncer, Indexer: s.indexer, Search: s.search, Audit: s.audit, Secrets: box,
+	adm := admin.New(admin.Config{Store: db.Store, Pool: s.pool, Syncer: s.syncer, Indexer: s.indexer, Search: s.search, Audit: s.audit, Secrets: box, Book: book,
 		Policy: admin.Policy{LoopbackOnly: cfg.Local(), AllowStdio: cfg.Gateway.AllowStdioFromAPI, Networks: cfg.Gateway.AllowNetworks}, Logger: log})
 	d, err := door.New(door.Config{Authenticate: db.Authenticate, PublicURL: cfg.PublicURL, AllowedHosts: []string{addr},
 		AllowedOrigins: cfg.AllowedOrigins, LoopbackOnly: cfg.LoopbackOnly(), Logger: log})
@@ -139,6 +154,8 @@ func (s *server) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.indexer.Run(ctx) })
 	g.Go(func() error { return s.syncer.Run(ctx) })
+	g.Go(func() error { return s.events.Run(ctx) })
+	g.Go(func() error { return s.hooks.Run(ctx) })
 	g.Go(func() error { return s.listen(ctx) })
 	g.Go(func() error { return s.prune(ctx) })
 	return g.Wait()
@@ -155,8 +172,12 @@ func (s *server) listen(ctx context.Context) error {
 		if strings.HasPrefix(payload, "events ") {
 			return
 		}
-		// Something changed: a tool, the active model, or, after a lost connection,
-		// who knows what.
+		// Something happened or changed: a tool, the active model, or, after a lost
+		// connection, who knows what.
+		s.events.Notice(payload)
+		if strings.HasPrefix(payload, "events ") {
+			return
+		}
 		s.indexer.Poke()
 		var revision int64
 		if _, err := fmt.Sscanf(payload, "catalog %d", &revision); err != nil {
@@ -237,7 +258,10 @@ func (s *server) Close() {
 		s.log.Warn("close upstream sessions", "error", err)
 	}
 	if err := s.hooks.Close(ctx); err != nil {
-		s.log.Warn("end background hooks", "error", err)
+		s.log.Warn("end the hooks", "error", err)
+	}
+	if err := s.events.Close(ctx); err != nil {
+		s.log.Error("events were lost", "error", err)
 	}
 	if err := s.audit.Close(ctx); err != nil {
 		s.log.Error("audit rows were lost", "error", err)

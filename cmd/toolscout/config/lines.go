@@ -11,14 +11,17 @@ import (
 // At names a key of the file for people, with its line where it has one:
 // "toolscout.toml:7: gateway.servers[1].timeout". A key that is not in the file
 // has the line of the table it would be in.
-func (c Config) At(key string) string {
+func (c Config) At(key string) string { return c.Place(key) + ": " + key }
+
+// Place is where a key stands in the file: "toolscout.toml:7".
+func (c Config) Place(key string) string {
 	for part := key; ; {
 		if line := c.lines[part]; line > 0 {
-			return fmt.Sprintf("%s:%d: %s", c.File, line, key)
+			return fmt.Sprintf("%s:%d", c.File, line)
 		}
 		end := strings.LastIndexByte(part, '.')
 		if end < 0 {
-			return cmp.Or(c.File, "configuration") + ": " + key
+			return cmp.Or(c.File, "configuration")
 		}
 		part = part[:end]
 	}
