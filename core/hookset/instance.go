@@ -63,7 +63,7 @@ func newInstance(k *kind, d hooks.Definition, l *live) *instance {
 	in := &instance{live: l, definition: d}
 	in.entry = hooks.Entry{ID: d.ID, Name: d.Name, Type: d.Type, Version: d.Version, UserID: d.UserID, ServerID: d.ServerID,
 		Level: d.Level, Events: d.Events, Pattern: d.Pattern, Servers: d.Servers, Agents: d.Agents, Mode: d.Mode, OnError: d.OnError,
-		Priority: d.Priority, Timeout: d.Timeout, Origin: d.Origin, Hook: l.hook, Keep: l.keep, Inline: true}
+		Priority: d.Priority, Timeout: d.Timeout, Origin: d.Origin, Owned: d.Owned, Hook: l.hook, Keep: l.keep, Inline: true}
 	if k != nil && l.broken == nil {
 		in.entry.Inline = k.Inline
 		if len(d.Events) == 0 {

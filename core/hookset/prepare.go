@@ -181,7 +181,7 @@ func known(e hooks.Event) bool {
 func onlyOfCalls(events []hooks.Event) []core.Fault {
 	var f faults
 	for i, e := range events {
-		if !slices.Contains(ofCalls, e) {
+		if known(e) && !slices.Contains(ofCalls, e) {
 			f.add(fmt.Sprintf("/events/%d", i), "this hook acts on calls alone, which have no %s", e)
 		}
 	}
