@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolscout/toolscout/core/tokens"
 	"github.com/toolscout/toolscout/core/toon"
@@ -179,6 +180,9 @@ func (e *edit) shorten(json string) shortened {
 	start := strings.TrimLeft(json, " \t\r\n")
 	if len(json) < e.MinBytes || start == "" || start[0] != '{' && start[0] != '[' {
 		return shortened{}
+	}
+	if strings.ContainsRune(json, utf8.RuneError) {
+		return shortened{} // it may stand for what is no Unicode, which only the original has
 	}
 	text, err := e.encode(json)
 	if err != nil {

@@ -63,11 +63,11 @@ func TestAfter(t *testing.T) {
 			`{"content":[{"type":"text","text":` + table + `,` + meta + `},{"type":"text","text":"Done."},{"type":"text","text":` + table + `,` + meta + `}]}`},
 		{"mirror_is_dropped", always, `{"content":[{"type":"text","text":` + quote(items) + `}],"structuredContent":` + items + `,"x":1}`,
 			`{"content":[{"type":"text","text":"items` + table[1:] + `,` + meta + `}],"x":1}`},
-		{"mirror_in_another_order_is_dropped", always, `{"structuredContent":{"b":1,"a":[1,2,3,4,5,6,7,8]},"content":[{"type":"text","text":"{ \"a\": [1,2,3,4,5,6,7,8], \"b\":1}"}]}`,
-			`{"content":[{"type":"text","text":"a[8]: 1,2,3,4,5,6,7,8\nb: 1",` + meta + `}]}`},
+		{"mirror_in_another_order_is_dropped", always, `{"structuredContent":{"b":1,"items":` + rows + `},"content":[{"type":"text","text":` + quote(`{ "items": `+rows+`, "b":1}`) + `}]}`,
+			`{"content":[{"type":"text","text":"items` + table[1:len(table)-1] + `\nb: 1",` + meta + `}]}`},
 		{"wrapped_mirror_is_dropped", always, `{"content":[{"type":"text","text":` + quote(rows) + `}],"structuredContent":{"result":` + rows + `}}`,
 			`{"content":[{"type":"text","text":` + table + `,` + meta + `}]}`},
-		{"mirror_is_kept", `{"min_bytes":0,"structured":"keep"}`, `{"content":[{"type":"text","text":` + quote(items) + `}],"structuredContent":` + items + `}`,
+		{"mirror_is_kept", `{"min_bytes":0,"min_saving":0,"structured":"keep"}`, `{"content":[{"type":"text","text":` + quote(items) + `}],"structuredContent":` + items + `}`,
 			`{"content":[{"type":"text","text":"items` + table[1:] + `,` + meta + `}],"structuredContent":` + items + `}`},
 		{"structured_alone", always, `{"content":[],"structuredContent":` + items + `}`,
 			`{"content":[{"type":"text","text":"items` + table[1:] + `,` + meta + `}]}`},
@@ -75,9 +75,9 @@ func TestAfter(t *testing.T) {
 			`{"content":[{"type":"text","text":"items` + table[1:] + `,` + meta + `}]}`},
 		{"structured_beside_words", always, `{"content":[{"type":"text","text":"Three people."}],"structuredContent":` + items + `}`,
 			`{"content":[{"type":"text","text":"Three people."},{"type":"text","text":"items` + table[1:] + `,` + meta + `}]}`},
-		{"pipe", `{"min_bytes":0,"delimiter":"pipe"}`, `{"content":[{"type":"text","text":` + quote(rows) + `}]}`,
+		{"pipe", `{"min_bytes":0,"min_saving":0,"delimiter":"pipe"}`, `{"content":[{"type":"text","text":` + quote(rows) + `}]}`,
 			`{"content":[{"type":"text","text":"[3|]{id|name}:\n  1|Ada\n  2|Linus\n  3|Grace",` + meta + `}]}`},
-		{"error_if_told", `{"min_bytes":0,"errors":true}`, `{"content":[{"type":"text","text":` + quote(rows) + `}],"isError":true}`,
+		{"error_if_told", `{"min_bytes":0,"min_saving":0,"errors":true}`, `{"content":[{"type":"text","text":` + quote(rows) + `}],"isError":true}`,
 			`{"content":[{"type":"text","text":` + table + `,` + meta + `}],"isError":true}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -104,29 +104,31 @@ func TestAfter_unchanged(t *testing.T) {
 	text := func(s string) string { return `{"content":[{"type":"text","text":` + quote(s) + `}]}` }
 	rows := `[` + strings.Repeat(`{"id":1,"name":"Ada"},`, 30) + `{"id":1,"name":"Ada"}]`
 	for name, tc := range map[string]struct{ config, in string }{
-		"words":               {always, text("The build is green.")},
-		"not_quite_json":      {always, text(`[{"id":1},{"id":2},]`)},
-		"markdown_link":       {always, text(`[a link](https://example.com/) and {more}`)},
-		"json_lines":          {always, text("{\"a\":1}\n{\"a\":2}")},
-		"number":              {always, text("12")},
-		"string":              {always, text(`"[1,2]"`)},
-		"small":               {`{"min_bytes":4096}`, text(rows)},
-		"little_saved":        {`{"min_bytes":0,"min_saving":95}`, text(rows)},
-		"nothing_saved":       {always, text(`[[[[[[[[1]]]]]]]]`)},
-		"duplicate_key":       {always, text(`[{"id":1,"id":2},{"id":1,"id":2},{"id":1,"id":2}]`)},
-		"duplicate_structure": {always, `{"content":[],"structuredContent":{"a":{"id":1,"id":2},"b":{"id":1,"id":2}}}`},
-		"negative_zero":       {always, text(`[{"id":-0,"name":"Ada"},{"id":2,"name":"Ada"},{"id":2,"name":"Ada"}]`)},
-		"half_surrogate":      {always, text(`[{"id":1,"name":"\ud800"},{"id":2,"name":"Ada"},{"id":2,"name":"Ada"}]`)},
-		"deep":                {always, text(strings.Repeat(`[`, 300) + strings.Repeat(`]`, 300))},
-		"far_too_deep":        {always, text(strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat(`}`, 100_000))},
-		"error":               {always, `{"content":[{"type":"text","text":` + quote(rows) + `}],"isError":true}`},
-		"image":               {always, `{"content":[{"type":"image","data":"` + strings.Repeat("QUJD", 100) + `","mimeType":"image/png"}]}`},
-		"resource":            {always, `{"content":[{"type":"resource","resource":{"uri":"x:y","text":` + quote(rows) + `}}]}`},
-		"empty":               {always, `{"content":[]}`},
-		"structured_kept":     {`{"min_bytes":0,"structured":"keep"}`, `{"content":[],"structuredContent":{"a":` + rows + `}}`},
-		"text_in_structured":  {always, `{"content":[{"type":"text","text":"Hello, world."}],"structuredContent":{"result":"Hello, world."}}`},
-		"of_a_meta_tool":      {always, `{"tools":` + rows + `}`},
-		"odd_content":         {always, `{"content":` + quote(rows) + `}`},
+		"words":                  {always, text("The build is green.")},
+		"not_quite_json":         {always, text(`[{"id":1},{"id":2},]`)},
+		"markdown_link":          {always, text(`[a link](https://example.com/) and {more}`)},
+		"json_lines":             {always, text("{\"a\":1}\n{\"a\":2}")},
+		"number":                 {always, text("12")},
+		"string":                 {always, text(`"[1,2]"`)},
+		"small":                  {`{"min_bytes":4096}`, text(rows)},
+		"little_saved":           {`{"min_bytes":0,"min_saving":95}`, text(rows)},
+		"nothing_saved":          {always, text(`[[[[[[[[1]]]]]]]]`)},
+		"duplicate_key":          {always, text(`[{"id":1,"id":2},{"id":1,"id":2},{"id":1,"id":2}]`)},
+		"duplicate_structure":    {always, `{"content":[],"structuredContent":{"a":{"id":1,"id":2},"b":{"id":1,"id":2}}}`},
+		"negative_zero":          {always, text(`[{"id":-0,"name":"Ada"},{"id":2,"name":"Ada"},{"id":2,"name":"Ada"}]`)},
+		"half_surrogate":         {always, text(`[{"id":1,"name":"\ud800"},{"id":2,"name":"Ada"},{"id":2,"name":"Ada"}]`)},
+		"half_surrogate_outside": {always, `{"content":[{"type":"text","text":"[{\"id\":1,\"name\":\"\ud800\"},{\"id\":2,\"name\":\"Ada\"},{\"id\":2,\"name\":\"Ada\"}]"}]}`},
+		"not_utf8":               {always, "{\"content\":[{\"type\":\"text\",\"text\":\"[{\\\"id\\\":1,\\\"name\\\":\\\"\xff\\\"},{\\\"id\\\":2,\\\"name\\\":\\\"Ada\\\"}]\"}]}"},
+		"deep":                   {always, text(strings.Repeat(`[`, 300) + strings.Repeat(`]`, 300))},
+		"far_too_deep":           {always, text(strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat(`}`, 100_000))},
+		"error":                  {always, `{"content":[{"type":"text","text":` + quote(rows) + `}],"isError":true}`},
+		"image":                  {always, `{"content":[{"type":"image","data":"` + strings.Repeat("QUJD", 100) + `","mimeType":"image/png"}]}`},
+		"resource":               {always, `{"content":[{"type":"resource","resource":{"uri":"x:y","text":` + quote(rows) + `}}]}`},
+		"empty":                  {always, `{"content":[]}`},
+		"structured_kept":        {`{"min_bytes":0,"min_saving":0,"structured":"keep"}`, `{"content":[],"structuredContent":{"a":` + rows + `}}`},
+		"text_in_structured":     {always, `{"content":[{"type":"text","text":"Hello, world."}],"structuredContent":{"result":"Hello, world."}}`},
+		"of_a_meta_tool":         {always, `{"tools":` + rows + `}`},
+		"odd_content":            {always, `{"content":` + quote(rows) + `}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -144,14 +146,15 @@ func TestAfter_unchanged(t *testing.T) {
 // TestAfter_exact decodes what the hook wrote: no digit of a number is lost.
 func TestAfter_exact(t *testing.T) {
 	t.Parallel()
-	in := `[{"id":9007199254740993,"price":0.10000000000000000001,"far":1e400},{"id":18446744073709551617,"price":12,"far":-1e-400}]`
+	in := `[{"identifier":9007199254740993,"price":0.10000000000000000001,"remaining":1e400},{"identifier":18446744073709551617,"price":12,"remaining":-1e-400}` +
+		strings.Repeat(`,{"identifier":7,"price":1,"remaining":2}`, 3) + `]`
 	got, _ := run(t, always, `{"content":[{"type":"text","text":`+quote(in)+`}]}`)
 	var r struct{ Content []struct{ Text string } }
 	if err := json.Unmarshal([]byte(got), &r); err != nil {
 		t.Fatal(err)
 	}
 	back, err := codec.Decode(r.Content[0].Text, codec.Options{})
-	want := `[{"id":9007199254740993,"price":0.10000000000000000001,"far":1e+400},{"id":18446744073709551617,"price":12,"far":-1e-400}]`
+	want := strings.Replace(in, "1e400", "1e+400", 1)
 	if string(back) != want || err != nil {
 		t.Errorf("decoded to %s, %v; want %s", back, err, want)
 	}
