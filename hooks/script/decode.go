@@ -45,6 +45,9 @@ func (r *run) value(text []byte) (starlark.Value, error) {
 }
 
 func (r *run) object(text []byte) (starlark.Value, error) {
+	if err := r.work(int64(len(text))); err != nil { // each level is gone over anew
+		return nil, err
+	}
 	if err := r.allocate(costDict + costEntry); err != nil {
 		return nil, err
 	}
@@ -71,6 +74,9 @@ func (r *run) object(text []byte) (starlark.Value, error) {
 }
 
 func (r *run) array(text []byte) (starlark.Value, error) {
+	if err := r.work(int64(len(text))); err != nil {
+		return nil, err
+	}
 	if err := r.allocate(costList + costEntry); err != nil {
 		return nil, err
 	}
