@@ -59,11 +59,14 @@ func TestAuthenticated(t *testing.T) {
 			if c.status != 200 {
 				return
 			}
-			var got struct{ User, Agent string }
+			var got struct {
+				User, Agent string
+				Named       bool
+			}
 			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 				t.Fatal(err)
 			}
-			if got.User != c.user || got.Agent != c.agent {
+			if got.User != c.user || got.Agent != c.agent || got.Named != (c.name == "agent named") {
 				t.Errorf("principal %+v, want %s/%s", got, c.user, c.agent)
 			}
 		})

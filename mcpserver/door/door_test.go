@@ -59,7 +59,7 @@ var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		door.Problem(w, err)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(map[string]string{"user": req.Principal.UserID, "agent": req.Principal.Agent, "id": req.ID})
+	_ = json.NewEncoder(w).Encode(map[string]any{"user": req.Principal.UserID, "agent": req.Principal.Agent, "named": req.Principal.AgentNamed, "id": req.ID})
 })
 
 func serve(d *door.Door, h http.Handler, edit func(*http.Request)) *httptest.ResponseRecorder {
