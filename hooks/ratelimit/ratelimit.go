@@ -23,6 +23,7 @@ package ratelimit
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/toolscout/toolscout/core"
@@ -70,11 +71,19 @@ func (l *limiter) Before(ctx context.Context, c *hooks.Call) error {
 		l.buckets.part(b)
 		return err
 	}
-	if l.Concurrency > 0 {
-		c.SetValue(l, b)
+	if l.Concurrency == 0 {
+		l.buckets.part(b)
 		return nil
 	}
-	l.buckets.part(b)
+	var once sync.Once
+	leave := func(ctx context.Context, _ *hooks.Call) {
+		once.Do(func() {
+			b.slots.leave(ctx)
+			l.buckets.part(b)
+		})
+	}
+	c.SetValue(l, leave)
+	c.AtEnd(leave) // should After not be among the hook's events
 	return nil
 }
 
@@ -96,12 +105,9 @@ func (l *limiter) enter(ctx context.Context, b *bucket) error {
 
 // After frees the slot, however the call ended.
 func (l *limiter) After(ctx context.Context, c *hooks.Call) error {
-	b, ok := c.Value(l).(*bucket)
-	if !ok {
-		return nil
+	if leave, ok := c.Value(l).(func(context.Context, *hooks.Call)); ok {
+		leave(ctx, c)
 	}
-	b.slots.leave(ctx)
-	l.buckets.part(b)
 	return nil
 }
 

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,7 +31,12 @@ type local struct {
 
 	mu      sync.Mutex
 	buckets map[string]*level
-	slots   map[string]int // by bucket and holder
+	slots   map[string]lease // by bucket and holder
+}
+
+type lease struct {
+	n     int
+	until time.Time
 }
 
 type level struct {
@@ -87,16 +94,16 @@ func (l *local) HoldSlots(ctx context.Context, s postgres.Slots) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.slots == nil {
-		l.slots = map[string]int{}
+		l.slots = map[string]lease{}
 	}
 	others := 0
-	for k, n := range l.slots {
-		if strings.HasPrefix(k, s.Hook+s.Key) && !strings.HasSuffix(k, s.Holder) {
-			others += n
+	for k, held := range l.slots {
+		if strings.HasPrefix(k, s.Hook+s.Key) && !strings.HasSuffix(k, s.Holder) && time.Now().Before(held.until) {
+			others += held.n
 		}
 	}
 	n := max(0, min(s.Want, s.Limit-others))
-	l.slots[s.Hook+s.Key+s.Holder] = n
+	l.slots[s.Hook+s.Key+s.Holder] = lease{n, time.Now().Add(s.For)}
 	return n, nil
 }
 
@@ -354,6 +361,57 @@ func TestConcurrency(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSlotsOfTheDead: what a killed instance held comes back by itself.
+func TestSlotsOfTheDead(t *testing.T) {
+	t.Parallel()
+	bubble(t, `{"concurrency": 2}`, func(t *testing.T, db *local, l *limit) {
+		if err := l.ask(); err != nil { // to learn the bucket's name
+			t.Fatal(err)
+		}
+		db.mu.Lock()
+		for _, k := range slices.Collect(maps.Keys(db.slots)) {
+			db.slots[k[:len(k)-36]+"another"] = lease{2, time.Now().Add(30 * time.Second)}
+		}
+		db.mu.Unlock()
+		if err := l.ask(); !errors.Is(err, core.RateLimited) {
+			t.Errorf("got %v while the other lives", err)
+		}
+		time.Sleep(30 * time.Second)
+		if err := l.ask(); err != nil {
+			t.Errorf("after its lease: %v", err)
+		}
+	})
+}
+
+// TestSlotsWithoutAfter: events that leave out the after keep no slot taken.
+func TestSlotsWithoutAfter(t *testing.T) {
+	t.Parallel()
+	bubble(t, `{"concurrency": 1}`, func(t *testing.T, _ *local, l *limit) {
+		l.entry.Events = []hooks.Event{hooks.ToolBefore}
+		for i := range 3 {
+			c := newCall("ann", "a", "s", "t")
+			if err := l.call(c, nil); err != nil {
+				t.Fatalf("call %d: %v", i, err)
+			}
+			c.End(t.Context())
+		}
+	})
+}
+
+// TestObserved: a dry run says what it would have done, and lets everything through.
+func TestObserved(t *testing.T) {
+	t.Parallel()
+	bubble(t, `{"concurrency": 1, "rate": 1}`, func(t *testing.T, _ *local, l *limit) {
+		l.entry.Mode = hooks.Observe
+		for i := range 3 {
+			c := newCall("ann", "a", "s", "t")
+			if err := l.call(c, nil); err != nil || len(c.Effects) != min(i, 1) {
+				t.Errorf("call %d: %v, %+v", i, err, c.Effects)
+			}
+		}
+	})
 }
 
 // TestRefusedByTheRateFreesTheSlot.

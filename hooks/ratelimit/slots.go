@@ -73,7 +73,7 @@ func (s *slots) enqueue(now time.Time) (chan error, error) {
 }
 
 // leave frees a slot. Where every slot counts it waits until the others can have
-// it; should that fail, they get it with the next renewal.
+// it, no longer than ctx; should that fail, they get it soon after.
 func (s *slots) leave(ctx context.Context) {
 	s.mu.Lock()
 	s.running--
