@@ -169,9 +169,6 @@ const refreshTimeout = time.Minute
 // warm before the next search asks for it.
 func (s *server) listen(ctx context.Context) error {
 	return s.db.Listen(ctx, func(payload string) {
-		if strings.HasPrefix(payload, "events ") {
-			return
-		}
 		// Something happened or changed: a tool, the active model, or, after a lost
 		// connection, who knows what.
 		s.events.Notice(payload)
