@@ -82,15 +82,16 @@ func fault(pointer, message string) *core.Error {
 // A name that a client gives itself is no bucket of its own beside the user's: who
 // is limited by user and agent must not escape by calling the agent something else.
 func (l *limits) key(c *hooks.Call) string {
-	key := string(c.Level)
+	var key strings.Builder
+	key.WriteString(string(c.Level))
 	for _, by := range [...]string{"user", "agent", "server", "tool"} {
 		part := ""
 		if slices.Contains(l.By, by) {
 			part = l.part(by, c)
 		}
-		key += "\x00" + part
+		key.WriteString("\x00" + part)
 	}
-	return key
+	return key.String()
 }
 
 func (l *limits) part(by string, c *hooks.Call) string {
