@@ -356,4 +356,3 @@ func TestDatabaseAway(t *testing.T) {
 		})
 	}
 }
-
