@@ -80,7 +80,7 @@ func invalid(err error) error {
 	if errors.As(err, &list) && len(list) > 0 {
 		e := core.Errorf(core.InvalidParams, "%s", located(list[0].Pos, list[0].Msg))
 		for _, fault := range list {
-			e.Faults = append(e.Faults, core.Fault{Pointer: "/source", Message: located(fault.Pos, fault.Msg)})
+			e.Faults = append(e.Faults, core.Fault{Pointer: sourcePointer, Message: located(fault.Pos, fault.Msg)})
 		}
 		return e
 	}

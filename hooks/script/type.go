@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	_ "time/tzdata" // scripts name time zones wherever they run
@@ -85,7 +86,11 @@ func Type(c Config) hooks.Type {
 			if err != nil {
 				return nil, err
 			}
-			return load(c, in, s, name, source)
+			h, err := load(c, in, s, name, source)
+			if err != nil {
+				return nil, s.blame(err)
+			}
+			return h, nil
 		},
 	}
 }
@@ -105,7 +110,7 @@ func events() []hooks.Event {
 func (s settings) read(in hooks.Instance) (name string, source []byte, err error) {
 	switch {
 	case (s.File == "") == (s.Source == ""):
-		return "", nil, fault("/", "a script has either file or source")
+		return "", nil, fault("", "a script has either file or source")
 	case s.Source != "":
 		return cmp.Or(in.Name, "script") + ".star", []byte(s.Source), nil
 	case !in.Trusted:
@@ -119,6 +124,28 @@ func (s settings) read(in hooks.Instance) (name string, source []byte, err error
 	}
 	return name, source, nil
 }
+
+// blame points at the member of the configuration that holds the script.
+func (s settings) blame(err error) error {
+	e := *core.Public(err)
+	if len(e.Faults) > 0 && e.Faults[0].Pointer != sourcePointer {
+		return &e
+	}
+	pointer := sourcePointer
+	if s.File != "" {
+		pointer = "/file"
+	}
+	if len(e.Faults) == 0 {
+		e.Faults = []core.Fault{{Message: e.Message}}
+	}
+	e.Faults = slices.Clone(e.Faults)
+	for i := range e.Faults {
+		e.Faults[i].Pointer = pointer
+	}
+	return &e
+}
+
+const sourcePointer = "/source"
 
 func fault(pointer, message string) error {
 	e := core.Errorf(core.InvalidParams, "%s", message)
