@@ -29,7 +29,7 @@ type hook struct {
 	Mode     string `json:"mode"`
 	OnError  string `json:"onError"`
 	Priority int    `json:"priority"`
-	Enabled  bool   `json:"enabled"`
+	Enabled  *bool  `json:"enabled"`
 	Origin   struct {
 		Kind  string `json:"kind"`
 		Where string `json:"where"`
@@ -51,7 +51,7 @@ func (h hook) where() string {
 // how says whether a hook acts, and if not why.
 func (h hook) how() string {
 	switch {
-	case !h.Enabled:
+	case h.Enabled != nil && !*h.Enabled:
 		return "off"
 	case h.State.State != "" && h.State.State != "active":
 		return strings.TrimSpace(h.State.State + ": " + short(h.State.Reason, 80))
