@@ -41,7 +41,7 @@ type world struct {
 	own     *postgres.Store
 	gateway *gateway.Gateway
 	audit   *audit.Writer
-	// hooks are the configured entries; set before the first call.
+	// hooks are the configured entries; set before the calls that they are for.
 	hooks []hooks.Entry
 	set   *hookset.Set
 	// configure hands the entries to the set.
@@ -99,14 +99,22 @@ func (w *world) hookset() {
 		w.t.Fatal(err)
 	}
 	w.set = set
-	w.configure = sync.OnceValue(func() error {
+	var mu sync.Mutex
+	known := 0
+	w.configure = func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		if known == len(w.hooks) {
+			return nil
+		}
+		known = len(w.hooks)
 		var f hookset.File
 		for _, e := range w.hooks {
 			f.Hooks = append(f.Hooks, hooks.Definition{Name: e.Name, Type: "test", UserID: e.UserID, ServerID: e.ServerID, Level: e.Level,
 				Events: e.Events, Pattern: e.Pattern, Servers: e.Servers, Mode: e.Mode, OnError: e.OnError, Priority: e.Priority, Enabled: true})
 		}
 		return set.SetFile(f)
-	})
+	}
 }
 
 func openStore(t testing.TB, url string) *postgres.Store {
@@ -139,8 +147,8 @@ func (w *world) person(name string, roles ...string) person {
 	return p
 }
 
-// request authenticates afresh, as every real request does. From the first one on
-// the hooks are what they are.
+// request authenticates afresh, as every real request does. The
+// hooks are those of now.
 func (w *world) request(p person) core.Request {
 	w.t.Helper()
 	if err := w.configure(); err != nil {
