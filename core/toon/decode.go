@@ -47,7 +47,7 @@ type decoder struct {
 func (d *decoder) take() string {
 	content := d.ahead.content
 	if d.ahead.gap && d.spans > 0 && !d.options.Lenient {
-		d.fail(faultf("a blank line inside an array"))
+		d.failAhead(faultf("a blank line inside an array"))
 		return content
 	}
 	d.advance()
@@ -78,7 +78,7 @@ func (d *decoder) root() {
 		d.object(0, content)
 	}
 	if !d.ended && !d.options.Lenient {
-		d.fail(faultf("the document goes on behind its end"))
+		d.failAhead(faultf("the document goes on behind its end"))
 	}
 }
 

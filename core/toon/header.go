@@ -130,16 +130,17 @@ func parseFields(s string, delim byte, depth int) (*fields, string, error) {
 // parseField reads one field, and gives the rest, from what ends it.
 func parseField(s string, delim byte, depth int) (field, string, error) {
 	var f field
+	s = strings.TrimLeft(s, " ")
 	end := 0
-	if s = strings.TrimLeft(s, " "); strings.HasPrefix(s, `"`) {
-		if end = closing(s) + 1; end == 0 {
-			return f, "", faultf("a quote in a field list is not closed")
+	for end < len(s) && strings.IndexByte(",|\t{}", s[end]) < 0 {
+		if s[end] == '"' {
+			n := closing(s[end:])
+			if n < 0 {
+				return f, "", faultf("a quote in a field list is not closed")
+			}
+			end += n
 		}
-	}
-	if n := strings.IndexAny(s[end:], ",|\t{}"); n >= 0 {
-		end += n
-	} else {
-		end = len(s)
+		end++
 	}
 	var err error
 	if f.name, err = parseKey(s[:end]); err != nil {

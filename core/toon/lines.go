@@ -26,6 +26,7 @@ type lines struct {
 	options Options
 	rest    string
 	number  int // of the line ahead, from 1
+	current int // of the one before
 	ahead   line
 	ended   bool // there is no line ahead
 	err     error
@@ -34,14 +35,20 @@ type lines struct {
 // fail ends the document at its first error.
 func (l *lines) fail(err error) {
 	if l.err == nil {
-		l.err = fmt.Errorf("line %d: %w", l.number, err)
+		l.err = fmt.Errorf("line %d: %w", l.current, err)
 	}
 	l.ended = true
 }
 
+// failAhead is fail for what is wrong with the line ahead.
+func (l *lines) failAhead(err error) {
+	l.current = l.number
+	l.fail(err)
+}
+
 // advance reads the next line that is neither blank nor a comment (§5.1, §12).
 func (l *lines) advance() {
-	l.ahead = line{}
+	l.ahead, l.current = line{}, max(l.number, 1)
 	for l.rest != "" && l.err == nil {
 		var text string
 		text, l.rest, _ = strings.Cut(l.rest, "\n")
@@ -61,21 +68,20 @@ func (l *lines) advance() {
 
 // indented takes the line ahead, and reports whether it is not blank after all.
 // Where indentation is not enforced, a line is as deep as its spaces say, rounded
-// down, and each leading tab counts as one level.
+// down, and a tab counts as one level.
 func (l *lines) indented(spaces int, content string) bool {
-	l.ahead.depth = spaces / l.options.Indent
 	if l.options.Lenient {
-		for strings.HasPrefix(content, "\t") {
-			content = strings.TrimLeft(content[1:], " ")
-			l.ahead.depth++
-		}
+		rest := strings.TrimLeft(content, " \t")
+		tabs := strings.Count(content[:len(content)-len(rest)], "\t")
+		spaces += len(content) - len(rest) - tabs + tabs*l.options.Indent
+		content = rest
 	}
-	l.ahead.content = content
+	l.ahead.depth, l.ahead.content = spaces/l.options.Indent, content
 	switch {
 	case strings.HasPrefix(content, "\t"):
-		l.fail(faultf("a tab in the indentation"))
+		l.failAhead(faultf("a tab in the indentation"))
 	case !l.options.Lenient && spaces%l.options.Indent != 0:
-		l.fail(faultf("indented by %d spaces, which is no multiple of %d", spaces, l.options.Indent))
+		l.failAhead(faultf("indented by %d spaces, which is no multiple of %d", spaces, l.options.Indent))
 	}
 	return content != ""
 }
@@ -85,7 +91,7 @@ func (l *lines) indented(spaces int, content string) bool {
 func (l *lines) next(depth int) (string, bool) {
 	for !l.ended && l.ahead.depth > depth {
 		if !l.options.Lenient {
-			l.fail(faultf("indented too deep"))
+			l.failAhead(faultf("indented too deep"))
 			return "", false
 		}
 		l.advance()
