@@ -2,6 +2,8 @@
 // It runs on both chains right inside the audit, fails closed and cannot be
 // switched off: on the meta level it wants to know who calls, on the tool level
 // it applies the one access rule (core.AccessTo) to the real server.
+//
+// Configured hooks of the type access_control stand inside it, and deny more.
 package access
 
 import (

@@ -106,6 +106,9 @@ func Heed(c *hooks.Call, chain hooks.Chain) {
 // HeedInner has the row of a meta-tool's call, whose arguments hold those of a real
 // tool, keep no more than that tool's row.
 func HeedInner(outer, inner *hooks.Call) {
+	if inner.Value(heed{}) == nil {
+		return
+	}
 	r, in := heeded(outer), heeded(inner)
 	if in.values != nil && (r.values == nil || in.scope >= r.scope) {
 		r.values, r.scope = in.values, in.scope

@@ -29,11 +29,10 @@ var schema = json.RawMessage(`{
 type limits struct {
 	By          []string `json:"by"`
 	Rate        int      `json:"rate"`
-	PerText     string   `json:"per"`
+	Per         string   `json:"per"`
 	Burst       int      `json:"burst"`
 	Concurrency int      `json:"concurrency"`
 
-	Per time.Duration `json:"-"`
 	// interval is how long the bucket takes to gain one token.
 	interval time.Duration
 }
@@ -42,12 +41,12 @@ type limits struct {
 const longest = 365 * 24 * time.Hour
 
 func readLimits(config json.RawMessage) (limits, error) {
-	l := limits{PerText: "1m"}
+	l := limits{Per: "1m"}
 	if err := json.Unmarshal(config, &l); err != nil {
 		return l, core.Errorf(core.InvalidParams, "the configuration cannot be read").Because(err)
 	}
-	var err error
-	if l.Per, err = time.ParseDuration(l.PerText); err != nil || l.Per <= 0 || l.Per > longest {
+	per, err := time.ParseDuration(l.Per)
+	if err != nil || per <= 0 || per > longest {
 		return l, fault("/per", "is not a time between 0 and a year, such as 1s, 1m or 24h")
 	}
 	if l.Rate == 0 && l.Concurrency == 0 {
@@ -63,7 +62,7 @@ func readLimits(config json.RawMessage) (limits, error) {
 		l.Burst = l.Rate
 	}
 	// Rounded up: never more than the rate.
-	l.interval = (l.Per + time.Duration(l.Rate) - 1) / time.Duration(l.Rate)
+	l.interval = (per + time.Duration(l.Rate) - 1) / time.Duration(l.Rate)
 	if l.interval > longest/time.Duration(l.Burst) {
 		return l, fault("/burst", "is so large that it takes more than a year to fill")
 	}

@@ -23,6 +23,7 @@ package ratelimit
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -144,5 +145,12 @@ func inWords(d time.Duration) string {
 	if d < 10*time.Second {
 		unit = 100 * time.Millisecond
 	}
-	return ((d + unit - 1) / unit * unit).String()
+	text := ((d + unit - 1) / unit * unit).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }

@@ -89,7 +89,7 @@ func TestRateAndRetryAfter(t *testing.T) {
 		if e.RetryAfter <= 9900*time.Millisecond || e.RetryAfter > 10*time.Second {
 			t.Errorf("retry after %v", e.RetryAfter)
 		}
-		if e.Message != "too many calls: the limit is 6 per 1m0s" || !strings.HasPrefix(e.Hint, "try again in ") {
+		if e.Message != "too many calls: the limit is 6 per 1m" || !strings.HasPrefix(e.Hint, "try again in ") {
 			t.Errorf("got %q, %q", e.Message, e.Hint)
 		}
 		asked := db.asked.Load()
@@ -328,7 +328,7 @@ func TestRefusedByTheRateFreesTheSlot(t *testing.T) {
 	t.Parallel()
 	bubble(t, `{"concurrency": 1, "rate": 1, "per": "1m"}`, func(t *testing.T, _ *local, l *limit) {
 		for i := range 3 {
-			if err := l.ask(); (err == nil) != (i == 0) || i > 0 && !strings.Contains(core.Public(err).Message, "1 per 1m0s") {
+			if err := l.ask(); (err == nil) != (i == 0) || i > 0 && !strings.Contains(core.Public(err).Message, "1 per 1m") {
 				t.Errorf("call %d: %v", i, err)
 			}
 		}
