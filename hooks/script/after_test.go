@@ -74,8 +74,8 @@ func TestStrictResults(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := through(t, newWorld().source(t, afterwards(tc.body)), byAdmin(call(`{}`)), &work{result: mirrored})
-			if got := core.Public(err).Message; got != tc.want {
+			err := through(t, newWorld().source(t, afterwards(tc.body)), call(`{}`), &work{result: mirrored})
+			if got := told(err); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})
@@ -119,12 +119,12 @@ func TestFailedCalls(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := byAdmin(call(`{}`))
+			c := call(`{}`)
 			cause := core.Errorf(core.Timeout, "too slow").WithHint("hint")
 			err := through(t, newWorld().source(t, afterwards(tc.body)), c, &work{err: cause})
 			e := core.Public(err)
-			if e.Message != tc.want {
-				t.Errorf("got %s, want %s", e.Message, tc.want)
+			if got := told(err); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
 			}
 			if !strings.HasPrefix(tc.want, "test.star") && (e.Kind != core.Timeout || e.Hint != "hint") {
 				t.Errorf("got kind %s and hint %q: only the message is the script's", e.Kind, e.Hint)
@@ -145,11 +145,11 @@ func TestMetaTools(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := byAdmin(call(`{}`))
+			c := call(`{}`)
 			c.Level, c.Action, c.Tool, c.Server = hooks.Meta, "discover_tools", nil, nil
 			fault := ""
 			if err := through(t, newWorld().source(t, afterwards(tc.body)), c, &work{result: `{"tools":[{"id":"a","score":0.50}]}`}); err != nil {
-				fault = core.Public(err).Message
+				fault = told(err)
 			}
 			if string(c.Result) != tc.want || fault != tc.fault {
 				t.Errorf("got %s, %s", c.Result, fault)

@@ -118,8 +118,8 @@ func TestStrict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tool := &work{result: hello}
-			err := through(t, newWorld().source(t, before(tc.body)), byAdmin(call(`{"a":1}`)), tool)
-			if got := core.Public(err).Message; got != tc.want || tool.called != 0 {
+			err := through(t, newWorld().source(t, before(tc.body)), call(`{"a":1}`), tool)
+			if got := told(err); got != tc.want || tool.called != 0 {
 				t.Errorf("got  %s\nwant %s\nthe tool was called %d times", got, tc.want, tool.called)
 			}
 		})

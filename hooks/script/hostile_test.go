@@ -13,9 +13,11 @@ import (
 // behind, and as much again for the collector.
 const heapBound = 128 << 20
 
-// hostile are bodies of before_call that try to eat memory or time, and what they
-// must end with.
-var hostile = map[string]struct{ body, want string }{
+// attack is a script, or the body of a function, and what it must end with.
+type attack struct{ body, want string }
+
+// hostile are bodies of before_call that try to eat memory or time.
+var hostile = map[string]attack{
 	"repeat a text":             {`x = "x" * 1000000000`, "max_memory"},
 	"repeat by a text":          {`x = 1000000000 * "x"`, "max_memory"},
 	"repeat a list":             {`x = [0] * 500000000`, "max_memory"},
@@ -102,8 +104,8 @@ var hostile = map[string]struct{ body, want string }{
 	"substitute groups":         {"x = re.sub(\"(.*)\", \"\\\\1\" * 10000, \"x\" * 100000)", "max_memory"},
 	"substitute by a function":  {"s = \"y\" * 100000\n    x = re.sub(\"x\", lambda m: s, \"x\" * 100000)", "max_memory"},
 	"split by a pattern":        {"x = re.split(\"\", \"x\" * 1000000)", "max_"},
-	"huge pattern":              {"re.search(\"(abcdefghij){900}\", \"a\")", "too large"},
-	"slow pattern":              {"re.search(\"(a|bb|ccc){300}d\", \"a\" * 1000000)", "max_steps"},
+	"huge pattern":              {"re.search(\"(abcdefghij){300}\", \"a\")", "too large"},
+	"slow pattern":              {"re.search(\"(a|bb|ccc){100}d\", \"a\" * 1000000)", "max_steps"},
 	"map to long texts":         {"return request.arguments if [json.encode([\"x\" * 100000]) for _ in range(1000)] else None", "max_memory"},
 	"long layout":               {"s = \"Monday\" * 100000\n    x = [time.now().format(s) for _ in range(100)]", "max_memory"},
 	"long print":                {"s = \"x\" * 1000000\n    print(*([s] * 100))", "max_memory"},
@@ -113,18 +115,42 @@ var hostile = map[string]struct{ body, want string }{
 	"emit too much":             {"emit(\"x\", {\"x\": \"x\" * 100000})", "larger than"},
 	"emit too often":            {"for i in range(100): emit(\"x\", {})", "more than 16 events"},
 	"cache too much":            {"for i in range(100000): cache.put(i, \"x\" * 500000, ttl = 60)", "max_memory"},
+	"many patterns":             {"for i in range(100000): re.search(\"(abcde){200}\" + str(i), \"\")", "max_memory"},
+	"codepoints":                {"s = \"x\" * 1000000\n    x = [list(s.codepoints()) for _ in range(100)]", "max_"},
+	"elements":                  {"s = \"x\" * 1000000\n    x = [list(s.elems()) for _ in range(100)]", "max_"},
+	"update a dict":             {"d, l = {}, [(i, 0) for i in range(1000)]\n    for i in range(1000000): d.update(l)", "max_"},
+	"words in place":            {"d = {\"a\": [0]}\n    for _ in range(100): d[\"a\"] += d[\"a\"]", "max_memory"},
+	"look through a text":       {"s = \"x\" * 1000000\n    for _ in range(1000000): x = \"y\" in s", "max_steps"},
 	"recursion":                 {"f = lambda g: g(g)\n    f(f)", "recursively"},
+}
+
+// hostileAfter are bodies of after_call.
+var hostileAfter = map[string]attack{
+	"map to long texts": {`s = "x" * 1000000` + "\n    return result.map_text(lambda _: s)", "max_"},
+	"grow by mapping":   {"for _ in range(100): result = result.map_text(lambda s: s + s)\n    return result", "max_"},
+	"grow by text":      {"for _ in range(100): result = result.with_text(result.text + result.text)\n    return result", "max_"},
+	"grow by JSON":      {"for _ in range(100): result = result.with_json([result.json(), result.json()])\n    return result", "max_"},
+	"keep results":      {`s = "x" * 1000000` + "\n    x = [result.with_text(s) for _ in range(1000)]", "max_memory"},
+	"read again":        {"x = [result.content for _ in range(1000000)]", "max_"},
+	"loop in a map":     {"def f(s):\n        while True: pass\n    return result.map_text(f)", "max_steps"},
 }
 
 // TestHostileScripts runs one after another, because it watches the heap.
 func TestHostileScripts(t *testing.T) {
 	peak, stop := watchHeap()
-	for name, h := range hostile {
+	attacks := map[string]attack{}
+	for name, a := range hostile {
+		attacks[name] = attack{"def before_call(ctx, request):\n    " + a.body, a.want}
+	}
+	for name, a := range hostileAfter {
+		attacks["after: "+name] = attack{"def after_call(ctx, result):\n    " + a.body, a.want}
+	}
+	for name, h := range attacks {
 		before, start := heap(), time.Now()
 		peak.Store(0)
-		hook := newWorld().source(t, "def before_call(ctx, request):\n    "+h.body)
-		c := byAdmin(call(`{"a":1}`))
-		err := through(t, hook, c, &work{result: hello})
+		hook := newWorld().source(t, h.body)
+		c := call(`{"a":1}`)
+		err := through(t, hook, c, &work{result: textResult(t, "["+strings.Repeat(`"abc",`, 100)+"1]")})
 		if err == nil {
 			t.Errorf("%s: it was let through", name)
 			continue

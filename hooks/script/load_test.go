@@ -125,11 +125,11 @@ func TestFiles(t *testing.T) {
 			}
 			h, err := script.Type(script.Config{}).New(in)
 			if err == nil {
-				err = h.Before(t.Context(), byAdmin(call(`{}`)))
+				err = h.Before(t.Context(), call(`{}`))
 			}
 			e := core.Public(err)
-			if e.Message != tc.want {
-				t.Errorf("got %s, want %s", e.Message, tc.want)
+			if got := told(err); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
 			}
 			if tc.pointer != "" && (len(e.Faults) == 0 || e.Faults[0].Pointer != tc.pointer) {
 				t.Errorf("got faults %v, want them at %s", e.Faults, tc.pointer)

@@ -3,6 +3,7 @@ package script
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	starmath "go.starlark.net/lib/math"
 	startime "go.starlark.net/lib/time"
@@ -34,9 +35,7 @@ type program struct {
 // environment is what a script finds beside the interpreter's own constants.
 func environment(config starlark.Value) starlark.StringDict {
 	env := universe()
-	for name, v := range operators() {
-		env[name] = v
-	}
+	maps.Copy(env, operators())
 	env["config"] = config
 	env["json"] = jsonModule()
 	env["re"] = reModule()

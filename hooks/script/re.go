@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	mostPatterns   = 100
+	mostPatterns   = 50
 	longestPattern = 1000
 	// largestPattern bounds the compiled form: "a{1000}" counts as a thousand.
-	largestPattern = 5000
+	largestPattern = 2000
 )
 
 // patterns are the compiled regular expressions of one script.
@@ -31,8 +31,9 @@ type pattern struct {
 	size int64
 }
 
-// compile gives the expression of a source. When there are too many it forgets all.
-func (p *patterns) compile(source string) (*pattern, error) {
+// compile gives the expression of a source, which the run that brings it pays for.
+// When there are too many it forgets all.
+func (p *patterns) compile(r *run, source string) (*pattern, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if found := p.compiled[source]; found != nil {
@@ -40,6 +41,10 @@ func (p *patterns) compile(source string) (*pattern, error) {
 	}
 	made, err := newPattern(source)
 	if err != nil {
+		return nil, err
+	}
+	const instruction = 100 // bytes
+	if err := r.allocate(made.size * instruction); err != nil {
 		return nil, err
 	}
 	if p.compiled == nil || len(p.compiled) >= mostPatterns {
@@ -97,7 +102,7 @@ func reModule() *starlarkstruct.Module {
 // prepare compiles the pattern and charges for the search.
 func prepare(t *starlark.Thread, source, text string) (*run, *pattern, error) {
 	r := current(t)
-	p, err := r.hook.patterns.compile(source)
+	p, err := r.hook.patterns.compile(r, source)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -93,40 +93,27 @@ func (r *run) invoke(f *starlark.Function, args ...starlark.Value) (starlark.Val
 	return v, nil, nil
 }
 
-// failure turns what ended a run into an error with file, line and column.
+// failure turns what ended a run into an error with file, line and column. What the
+// interpreter and fail() say may quote what passes through, so it is the private
+// cause: it shows in the log and where a hook is tried. Limits are shown to everybody.
 func (r *run) failure(err error) error {
 	place, message := r.hook.place(err)
-	return r.failed(place, message, err)
+	var limit *limitError
+	switch {
+	case message == tooLong:
+		return core.Errorf(core.Timeout, "%s: %s", place, message)
+	case message == r.errSteps().Error(), errors.As(err, &limit):
+		return core.Errorf(core.Internal, "%s: %s", place, message)
+	default:
+		return core.Errorf(core.Internal, "%s: the script failed", place).Because(errors.New(message))
+	}
 }
 
-// at is a failure that shows only after a function of the script has returned.
+// at is a failure that shows only after a function of the script has returned. It is
+// in our words, which say of values no more than their types.
 func (r *run) at(f *starlark.Function, err error) error {
 	pos := f.Position()
-	return r.failed(fmt.Sprintf("%s:%d:%d", r.hook.name, pos.Line, pos.Col), cut(err.Error(), longestLine), err)
-}
-
-// failed is the error of a failure. What a script says may quote what passes through
-// it, so only those who can mend it are shown more than the place; limits are shown
-// to everybody.
-func (r *run) failed(place, message string, err error) error {
-	var limit *limitError
-	kind, public := core.Internal, errors.As(err, &limit) || message == r.errSteps().Error()
-	if message == tooLong {
-		kind, public = core.Timeout, true
-	}
-	if public || r.mayKnow() {
-		return core.Errorf(kind, "%s: %s", place, message)
-	}
-	return core.Errorf(kind, "%s: the script failed", place).Because(errors.New(message))
-}
-
-// mayKnow reports whether who calls can mend the script.
-func (r *run) mayKnow() bool {
-	if r.call == nil {
-		return true
-	}
-	p := r.call.Principal
-	return p.Admin() || r.hook.owner != "" && p.UserID == r.hook.owner
+	return core.Errorf(core.Internal, "%s:%d:%d: %s", r.hook.name, pos.Line, pos.Col, cut(err.Error(), longestLine))
 }
 
 // place gives the innermost position in the script and the message of an error.

@@ -3,9 +3,11 @@ package script_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -83,12 +85,6 @@ func call(args string) *hooks.Call {
 		Args: json.RawMessage(args), Original: json.RawMessage(args)}
 }
 
-// byAdmin makes errors of scripts speak.
-func byAdmin(c *hooks.Call) *hooks.Call {
-	c.Principal.Roles = []string{core.RoleAdmin}
-	return c
-}
-
 // textResult is a result of one text.
 func textResult(t testing.TB, s string) string {
 	t.Helper()
@@ -136,4 +132,17 @@ func example(t testing.TB, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// told is a script's failure as its author reads it in the log: the place and the
+// private cause, or what everybody may read.
+func told(err error) string {
+	e := core.Public(err)
+	if e == nil {
+		return ""
+	}
+	if place, ok := strings.CutSuffix(e.Message, "the script failed"); ok {
+		return place + errors.Unwrap(e).Error()
+	}
+	return e.Message
 }
