@@ -149,6 +149,14 @@ func (b *Bus) subscribe(after int64, match func(*postgres.Event) bool) *Subscrip
 // Source names the database whose numbers these are.
 func (s *Subscription) Source() string { return s.source }
 
+// Position is the number after which the subscription begins. Ask before Next.
+func (s *Subscription) Position() int64 {
+	if len(s.gaps) > 0 {
+		return s.gaps[0].After // whoever breaks off here is to be told of it again
+	}
+	return s.cursor
+}
+
 // Gone is closed when the subscription has been ended from the other side. Next
 // says why.
 func (s *Subscription) Gone() <-chan struct{} { return s.gone }
@@ -205,6 +213,9 @@ func (s *Subscription) catchUp(ctx context.Context) (Batch, error) {
 		return Batch{}, err
 	}
 	page, pruned, err := s.bus.store.Events(ctx, s.cursor, pageSize)
+	if ctx.Err() != nil {
+		return Batch{Last: s.cursor}, ctx.Err()
+	}
 	if err != nil {
 		return Batch{}, err
 	}

@@ -90,6 +90,9 @@ func (s *EventStream) Close() {
 // Source names the sequence that the numbers of events belong to.
 func (s *EventStream) Source() string { return s.sub.Source() }
 
+// Position is the number after which the stream begins.
+func (s *EventStream) Position() int64 { return s.sub.Position() }
+
 // Gone is closed when the stream is ended from this side; Next says why.
 func (s *EventStream) Gone() <-chan struct{} { return s.sub.Gone() }
 

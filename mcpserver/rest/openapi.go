@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -57,6 +58,7 @@ var tags = []*huma.Tag{
 	{Name: "servers", Description: "The servers that the caller may use, and the caller's own switch for each."},
 	{Name: "tools", Description: "Finding and running tools, without MCP."},
 	{Name: "hooks", Description: "What happens before and after the caller's own calls."},
+	{Name: "events", Description: "What happens, as it happens."},
 	{Name: "admin: servers", Description: "The registry of MCP servers."},
 	{Name: "admin: users", Description: "Users, their tokens, and switching servers for them."},
 	{Name: "admin: hooks", Description: "What happens before and after every call: hooks in all scopes."},
@@ -129,7 +131,7 @@ func (rt route) operation(registry huma.Registry) *huma.Operation {
 func (rt route) success(registry huma.Registry) *huma.Response {
 	r := &huma.Response{Description: http.StatusText(rt.status)}
 	if rt.returns != nil {
-		r.Content = map[string]*huma.MediaType{"application/json": {Schema: registry.Schema(rt.returns, true, "")}}
+		r.Content = map[string]*huma.MediaType{cmp.Or(rt.media, "application/json"): {Schema: registry.Schema(rt.returns, true, "")}}
 	} else if rt.endpoint.answer != nil {
 		r.Content = map[string]*huma.MediaType{"application/json": {Schema: registry.Schema(rt.endpoint.answer, true, "")}}
 	}
@@ -197,5 +199,6 @@ var (
 	conflicts = []core.Kind{core.Conflict}
 	runs      = []core.Kind{core.Conflict, core.RateLimited, core.Timeout, core.UpstreamError, core.HookRejected}
 	explains  = []core.Kind{core.NotFound, core.Conflict}
+	limits    = []core.Kind{core.RateLimited}
 	finds     = []core.Kind{core.RateLimited, core.Timeout}
 )

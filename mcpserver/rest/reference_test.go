@@ -147,6 +147,8 @@ func writeAnswers(b *strings.Builder, op operation) {
 			problems = append(problems, status)
 		} else if m, ok := r.Content["application/json"]; ok {
 			fmt.Fprintf(b, "Answers %s: %s. ", status, typeName(m.Schema))
+		} else if m, ok := r.Content["text/event-stream"]; ok {
+			fmt.Fprintf(b, "Answers %s: a stream, each message %s. ", status, typeName(m.Schema))
 		} else {
 			fmt.Fprintf(b, "Answers %s without a body. ", status)
 		}

@@ -40,6 +40,7 @@ type Config struct {
 type api struct {
 	gateway  *gateway.Gateway
 	admin    *admin.Admin
+	door     *door.Door
 	timeout  time.Duration
 	document []byte
 }
@@ -48,7 +49,7 @@ type api struct {
 // behind Door.Guard, and asks the Door itself who calls. A route table that
 // cannot be described is a mistake of ours, and panics.
 func New(config Config) http.Handler {
-	a := &api{gateway: config.Gateway, admin: config.Admin, timeout: cmp.Or(config.Timeout, 30*time.Second)}
+	a := &api{gateway: config.Gateway, admin: config.Admin, door: config.Door, timeout: cmp.Or(config.Timeout, 30*time.Second)}
 	routes := a.routes()
 	var err error
 	if a.document, err = describe(routes, config.Version); err != nil {

@@ -30,6 +30,7 @@ type route struct {
 	status   int          // of a success
 	problems []core.Kind  // beyond those that follow from the rest of the line
 	returns  reflect.Type // describes an answer that is passed on as raw bytes
+	media    string       // of the answer; JSON unless said
 	endpoint endpoint
 }
 

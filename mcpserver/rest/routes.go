@@ -42,6 +42,10 @@ func (a *api) callerRoutes() []route {
 			summary: "Change a hook of mine", about: "Lists and objects are replaced whole. It acts from the next call on; a hook that was disabled by its own failure gets another chance."},
 		{method: "DELETE", path: "/v1/hooks/{id}", id: "deleteHook", action: gateway.DeleteHook, tag: "hooks", status: 204, endpoint: handle(a.deleteHook),
 			summary: "Remove a hook of mine"},
+
+		{method: "GET", path: "/v1/events", id: "streamEvents", action: gateway.StreamEvents, tag: "events", status: 200, problems: limits, media: eventStream,
+			endpoint: endpoint{query: typeOf[eventQuery](), serve: a.events}, returns: reflect.TypeFor[CloudEvent](),
+			summary: "Follow what happens", about: aboutEvents},
 	}
 }
 
@@ -127,3 +131,8 @@ func (a *api) adminRoutes() []route {
 	}
 	return routes
 }
+
+const aboutEvents = "A stream of server-sent events (text/event-stream). Each message has the event's number as id, its type as event, and as data the event in CloudEvents 1.0 JSON. " +
+	"A client that connects again with the header Last-Event-ID gets everything since, once and in order; what is too old to be kept is told by one message of type events:missed. " +
+	"I see my own events, and those that are nobody's about servers that I can see; admins see all. " +
+	"Calls are announced while somebody listens to them. A reader that does not keep up is cut off; a last message of type events:closed says why a stream ends."
