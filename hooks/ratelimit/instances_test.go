@@ -78,9 +78,18 @@ func openStore(t testing.TB, url string) *postgres.Store {
 // window of time.
 func TestNoStretchSeesMore(t *testing.T) {
 	t.Parallel()
+	t.Run("steady", func(t *testing.T) { t.Parallel(); noStretchSeesMore(t, nil) })
+	random := rand.New(rand.NewPCG(1, 2))
+	t.Run("questions_and_answers_get_lost", func(t *testing.T) {
+		t.Parallel()
+		noStretchSeesMore(t, func() (question, answer bool) { return random.IntN(10) == 0, random.IntN(10) == 0 })
+	})
+}
+
+func noStretchSeesMore(t *testing.T, lose func() (question, answer bool)) {
 	synctest.Test(t, func(t *testing.T) {
 		const burst, interval = 40, 10 * time.Millisecond
-		var db local
+		db := local{lose: lose}
 		var mu sync.Mutex
 		var times []time.Time
 		var callers sync.WaitGroup

@@ -16,6 +16,8 @@ import (
 type local struct {
 	away  atomic.Bool
 	asked atomic.Int64
+	// lose, if set, says whether the next question, or its answer, does not arrive.
+	lose func() (question, answer bool)
 
 	mu      sync.Mutex
 	buckets map[string]*level
@@ -42,6 +44,22 @@ func (l *local) TakeTokens(ctx context.Context, b postgres.Bucket, t postgres.Ta
 	time.Sleep(time.Millisecond)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	question, answer := false, false
+	if l.lose != nil {
+		question, answer = l.lose()
+	}
+	if question {
+		return 0, 0, errAway
+	}
+	n, wait := l.grant(b, t)
+	if answer {
+		return 0, 0, errAway
+	}
+	return n, wait, nil
+}
+
+// grant needs the mutex.
+func (l *local) grant(b postgres.Bucket, t postgres.Take) (int, time.Duration) {
 	v := l.buckets[b.Hook+b.Key]
 	if v == nil {
 		v = &level{}
@@ -68,9 +86,9 @@ func (l *local) TakeTokens(ctx context.Context, b postgres.Bucket, t postgres.Ta
 		v.until = now.Add(t.HoldFor)
 	}
 	if n >= t.Use {
-		return n, 0, nil
+		return n, 0
 	}
-	return n, time.Duration(n+1)*b.Interval - room, nil
+	return n, time.Duration(n+1)*b.Interval - room
 }
 
 func (l *local) HoldSlots(ctx context.Context, s postgres.Slots) (int, error) {
