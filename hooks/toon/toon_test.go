@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolscout/toolscout/core/hookset"
 	codec "github.com/toolscout/toolscout/core/toon"
 	"github.com/toolscout/toolscout/hooks"
 	"github.com/toolscout/toolscout/hooks/toon"
@@ -185,5 +186,26 @@ func BenchmarkAfter(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestType_config holds the schema: what it takes, and what it refuses and where.
+func TestType_config(t *testing.T) {
+	t.Parallel()
+	set, err := hookset.New(hookset.Config{Types: []hooks.Type{toon.Type()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for config, pointer := range map[string]string{
+		`{}`: "", `{"min_bytes":0,"min_saving":12.5,"structured":"keep","errors":true,"delimiter":"tab"}`: "",
+		`{"min_byte":1}`: "/config", `{"min_bytes":-1}`: "/config/min_bytes", `{"min_saving":101}`: "/config/min_saving",
+		`{"structured":"maybe"}`: "/config/structured", `{"delimiter":";"}`: "/config/delimiter", `{"errors":1}`: "/config/errors",
+	} {
+		d := toon.Type().Definition()
+		d.Config = json.RawMessage(config)
+		_, faults := set.Prepare(d)
+		if pointer == "" && len(faults) > 0 || pointer != "" && (len(faults) != 1 || !strings.HasPrefix(faults[0].Pointer, pointer)) {
+			t.Errorf("%s: %+v, want a fault at %q", config, faults, pointer)
+		}
 	}
 }
