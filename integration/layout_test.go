@@ -17,6 +17,7 @@ var layers = map[string]int{
 	"core":                             0,
 	"embeddings/words":                 0,
 	"core/rawjson":                     1,
+	"core/schema":                      1,
 	"core/secret":                      1,
 	"core/tokens":                      1,
 	"core/toon":                        1,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/schema"
 )
 
 // The actions. The first five are the meta-tools; the others are what REST offers
@@ -38,11 +39,14 @@ type action struct {
 	name string
 	// input is the JSON Schema of the arguments.
 	input    json.RawMessage
-	compiled *schema
+	compiled *schema.Schema
 	// slow actions set their deadline themselves.
 	slow bool
 	// config marks a change of configuration.
 	config bool
+	// aboutHooks actions do not go through the caller's own hooks: whoever made one
+	// that refuses everything can still take it back.
+	aboutHooks bool
 	// private actions have an argument config that chains do not see.
 	private bool
 	run     func(context.Context, task) (json.RawMessage, error)
@@ -63,16 +67,16 @@ func (g *Gateway) actionTable() map[string]action {
 		{name: StreamEvents, input: streamInput, run: g.openStream},
 		{name: SetPreference, input: preferenceInput, run: g.setPreference, config: true},
 		{name: ReadResult, input: readResultInput, run: g.readResult},
-		{name: ListHooks, input: hookPageInput, run: g.listHooks},
-		{name: HookTypes, input: nothingInput, run: g.hookTypes},
-		{name: GetHook, input: hookIDInput, run: g.getHook},
-		{name: CreateHook, input: createHookInput, run: g.createHook, config: true, private: true},
-		{name: UpdateHook, input: updateHookInput, run: g.updateHook, config: true, private: true},
-		{name: DeleteHook, input: hookIDInput, run: g.deleteHook, config: true},
+		{name: ListHooks, input: hookPageInput, run: g.listHooks, aboutHooks: true},
+		{name: HookTypes, input: nothingInput, run: g.hookTypes, aboutHooks: true},
+		{name: GetHook, input: hookIDInput, run: g.getHook, aboutHooks: true},
+		{name: CreateHook, input: createHookInput, run: g.createHook, aboutHooks: true, config: true, private: true},
+		{name: UpdateHook, input: updateHookInput, run: g.updateHook, aboutHooks: true, config: true, private: true},
+		{name: DeleteHook, input: hookIDInput, run: g.deleteHook, aboutHooks: true, config: true},
 	} {
-		a.compiled = compileSchema(a.input)
-		if a.compiled.unusable != "" {
-			panic(fmt.Sprintf("input schema of %s: %s", a.name, a.compiled.unusable))
+		a.compiled = schema.Compile(a.input)
+		if why := a.compiled.Unusable(); why != "" {
+			panic(fmt.Sprintf("input schema of %s: %s", a.name, why))
 		}
 		table[a.name] = a
 	}
@@ -91,9 +95,9 @@ func (a action) checkArgs(args json.RawMessage) error {
 	if a.compiled == nil {
 		return nil
 	}
-	in, faults := decode(args)
+	in, faults := schema.DecodeObject(args)
 	if len(faults) == 0 {
-		faults, _ = a.compiled.check(in)
+		faults, _ = a.compiled.Check(in)
 	}
 	if len(faults) == 0 {
 		return nil

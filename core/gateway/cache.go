@@ -136,39 +136,3 @@ func sizeOf(tools []*core.Tool) int {
 	}
 	return size
 }
-
-// schemaCache holds compiled input schemas by the hash of the tool that they are
-// part of.
-type schemaCache struct {
-	mu     sync.RWMutex
-	byHash map[string]*schema
-}
-
-// maxSchemas bounds the compiled schemas: some 10 KB each.
-const maxSchemas = 2000
-
-func newSchemaCache() *schemaCache { return &schemaCache{byHash: map[string]*schema{}} }
-
-// of gives the compiled input schema of a tool.
-func (c *schemaCache) of(t *core.Tool) *schema {
-	c.mu.RLock()
-	s := c.byHash[t.SchemaHash]
-	c.mu.RUnlock()
-	if s != nil {
-		return s
-	}
-	s = compileSchema(t.InputSchema)
-	if t.SchemaHash == "" {
-		return s
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for other := range c.byHash {
-		if len(c.byHash) < maxSchemas {
-			break
-		}
-		delete(c.byHash, other)
-	}
-	c.byHash[t.SchemaHash] = s
-	return s
-}

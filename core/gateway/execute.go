@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/schema"
 	"github.com/toolscout/toolscout/core/upstream"
 	"github.com/toolscout/toolscout/hooks"
 	"github.com/toolscout/toolscout/hooks/audit"
@@ -70,11 +71,11 @@ func (r resolved) failure(err error, ref string, inner *hooks.Call) error {
 
 // forward is the inside of the inner chain: check what the hooks left, and send it.
 func (g *Gateway) forward(ctx context.Context, t task, inner *hooks.Call) error {
-	in, faults := decode(inner.Args)
+	in, faults := schema.DecodeObject(inner.Args)
 	if len(faults) == 0 {
-		var warning string
-		if faults, warning = g.schemas.of(inner.Tool).check(in); warning != "" {
-			inner.Warn(warning)
+		var unchecked string
+		if faults, unchecked = g.schemas.Of(inner.Tool.SchemaHash, inner.Tool.InputSchema).Check(in); unchecked != "" {
+			inner.Warn("the arguments were not checked against the tool's input schema: " + unchecked)
 		}
 	}
 	if len(faults) > 0 {

@@ -15,6 +15,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/toolscout/toolscout/core"
@@ -23,6 +24,7 @@ import (
 	"github.com/toolscout/toolscout/core/hookbook"
 	"github.com/toolscout/toolscout/core/hookset"
 	"github.com/toolscout/toolscout/core/postgres"
+	"github.com/toolscout/toolscout/core/schema"
 	"github.com/toolscout/toolscout/core/search"
 	"github.com/toolscout/toolscout/core/upstream"
 	"github.com/toolscout/toolscout/hooks"
@@ -62,7 +64,7 @@ type Gateway struct {
 	limits  *limiter
 	streams *streams
 	tools   *toolCache
-	schemas *schemaCache
+	schemas schema.Cache
 }
 
 // New makes a Gateway.
@@ -77,7 +79,7 @@ func New(c Config) *Gateway {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	g := &Gateway{config: c, limits: newLimiter(c.PerPrincipal), streams: &streams{open: map[string]int{}},
-		tools: newToolCache(c.Store), schemas: newSchemaCache()}
+		tools: newToolCache(c.Store)}
 	g.always = []hooks.Entry{audit.New(c.Audit), hookaccess.New(c.Access.Access)}
 	g.actions = g.actionTable()
 	return g
@@ -164,7 +166,11 @@ func (g *Gateway) through(ctx context.Context, hs configured, call *hooks.Call, 
 		next = func(context.Context, *hooks.Call) error { return hs.err }
 		audit.Conceal(call)
 	}
-	chain := append(hooks.Compile(g.always, call), hs.Chain(call)...)
+	added := hs.Chain(call)
+	if g.actions[call.Action].aboutHooks {
+		added = slices.DeleteFunc(added, func(e *hooks.Entry) bool { return e.Owned })
+	}
+	chain := append(hooks.Compile(g.always, call), added...)
 	audit.Heed(call, chain)
 	return g.config.Runner.Run(ctx, chain, call, next)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/hookbook"
+	"github.com/toolscout/toolscout/core/schema"
 )
 
 // A user's own hooks, which act on the calls of that user alone.
@@ -122,7 +123,7 @@ func (g *Gateway) onHook(t task, do func(book *hookbook.Book, id string, p hookb
 
 // config is a hook's configuration as the caller gave it.
 func (t task) config() (json.RawMessage, error) {
-	if _, faults := decode(t.Call.Args); len(faults) > 0 {
+	if _, faults := schema.DecodeObject(t.Call.Args); len(faults) > 0 {
 		return nil, invalid(t.Action, faults, nil)
 	}
 	given, err := read[map[string]json.RawMessage](t.Call.Args)

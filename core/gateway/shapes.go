@@ -162,3 +162,11 @@ func summary(s string, n int) string {
 	}
 	return strings.TrimSpace(head) + "…"
 }
+
+// clip shortens text to at most n bytes, at the end of a character.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}

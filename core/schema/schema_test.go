@@ -1,4 +1,4 @@
-package gateway_test
+package schema_test
 
 import (
 	"encoding/json"
@@ -9,8 +9,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolscout/toolscout/core"
-	"github.com/toolscout/toolscout/core/gateway"
+	"github.com/toolscout/toolscout/core/schema"
 )
+
+// check holds arguments against a schema: the faults, and why it could not.
+func check(text, args string) ([]core.Fault, string) {
+	in, faults := schema.DecodeObject(json.RawMessage(args))
+	if len(faults) > 0 {
+		return faults, ""
+	}
+	return schema.Compile(json.RawMessage(text)).Check(in)
+}
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
@@ -49,7 +58,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			got, warning := gateway.Check(tc.schema, tc.args)
+			got, warning := check(tc.schema, tc.args)
 			if warning != "" {
 				t.Error(warning)
 			}
@@ -69,7 +78,7 @@ func TestCheck(t *testing.T) {
 
 func TestCheckTooDeep(t *testing.T) {
 	t.Parallel()
-	faults, _ := gateway.Check(`{}`, strings.Repeat(`{"a":`, 5000)+"1"+strings.Repeat("}", 5000))
+	faults, _ := check(`{}`, strings.Repeat(`{"a":`, 5000)+"1"+strings.Repeat("}", 5000))
 	if len(faults) != 1 || !strings.Contains(faults[0].Message, "nested deeper") {
 		t.Errorf("got %v", faults)
 	}
@@ -81,7 +90,7 @@ func TestFaultsAreBounded(t *testing.T) {
 	for i := range 100 {
 		fmt.Fprintf(&b, `,"p%d":1`, i)
 	}
-	faults, _ := gateway.Check(`{"additionalProperties":false}`, `{"a":1`+b.String()+`}`)
+	faults, _ := check(`{"additionalProperties":false}`, `{"a":1`+b.String()+`}`)
 	if len(faults) != 20 {
 		t.Errorf("got %d faults, want 20", len(faults))
 	}
@@ -130,7 +139,7 @@ func TestUnusableSchemas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			args := strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60)
-			faults, warning := gateway.Check(schema, args)
+			faults, warning := check(schema, args)
 			if len(faults) != 0 || warning == "" {
 				t.Errorf("got faults %v, warning %q", faults, warning)
 			}
@@ -150,8 +159,8 @@ func TestCostlySchema(t *testing.T) {
 		"alternatives": `{"properties":{"a":{"items":{"anyOf":[` + values + `]}}}}`,
 		"values":       `{"properties":{"a":{"items":{"enum":[` + strings.Repeat("1,", 5000) + `2]}}}}`,
 	} {
-		for n, want := range map[int]string{10: "", 5000: "the tool's input schema takes too long for these arguments, so they were not checked"} {
-			faults, warning := gateway.Check(schema, `{"a":[`+strings.Repeat("2,", n)+`2]}`)
+		for n, want := range map[int]string{10: "", 5000: "it takes too long"} {
+			faults, warning := check(schema, `{"a":[`+strings.Repeat("2,", n)+`2]}`)
 			if warning != want || (len(faults) > 0) != (want == "" && name == "alternatives") {
 				t.Errorf("%s of %d: got %d faults, warning %q", name, n, len(faults), warning)
 			}
@@ -166,7 +175,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add(`{"$id":"x","$anchor":"y","allOf":[true,false,{"not":{}}]}`, `{"\u0061":1,"a":1}`)
 	f.Add(`{"$schema":"http://json-schema.org/draft-04/schema#","minimum":1,"exclusiveMinimum":true}`, `null`)
 	f.Fuzz(func(t *testing.T, schema, args string) {
-		faults, _ := gateway.Check(schema, args)
+		faults, _ := check(schema, args)
 		if len(faults) > 20 {
 			t.Errorf("%d faults", len(faults))
 		}
@@ -178,11 +187,12 @@ func FuzzCheck(f *testing.F) {
 
 func BenchmarkCheck(b *testing.B) {
 	args := json.RawMessage(`{"owner":"octo","repo":"cat","title":"It is broken","body":"` + strings.Repeat("word ", 100) + `","labels":["a","b"]}`)
-	check := gateway.Checker(`{"type":"object","properties":{"owner":{"type":"string"},"repo":{"type":"string"},"title":{"type":"string"},` +
-		`"body":{"type":"string"},"labels":{"type":"array","items":{"type":"string"}}},"required":["owner","repo","title"]}`)
+	compiled := schema.Compile(json.RawMessage(`{"type":"object","properties":{"owner":{"type":"string"},"repo":{"type":"string"},"title":{"type":"string"},` +
+		`"body":{"type":"string"},"labels":{"type":"array","items":{"type":"string"}}},"required":["owner","repo","title"]}`))
 	b.ReportAllocs()
 	for b.Loop() {
-		if faults := check(args); faults != nil {
+		in, _ := schema.DecodeObject(args)
+		if faults, _ := compiled.Check(in); faults != nil {
 			b.Fatal(faults)
 		}
 	}

@@ -1,4 +1,7 @@
-package gateway
+// Package schema holds JSON against schemas from strangers: broken, remote and
+// hostile ones included. A schema that cannot be used says so, and never takes long
+// or panics.
+package schema
 
 import (
 	"encoding/json"
@@ -25,50 +28,53 @@ const (
 	maxEvaluations = 2_000_000
 )
 
-// schema is a compiled input schema, or the reason why there is none.
-type schema struct {
+// Schema is a compiled schema, or the reason why there is none.
+type Schema struct {
 	compiled *jsonschema.Schema
 	cost     *cost
 	unusable string
 }
 
+// Unusable says why the schema cannot be used; "" when it can.
+func (s *Schema) Unusable() string { return s.unusable }
+
 // schemaURL is what schemas are called while they are compiled. Nothing is ever
 // loaded from anywhere.
 const schemaURL = "tool:///schema.json"
 
-// compileSchema compiles in the dialect that $schema names, 2020-12 without one.
+// Compile compiles in the dialect that $schema names, 2020-12 without one.
 // It never fails: a schema in the wild may be broken, remote or hostile.
-func compileSchema(raw json.RawMessage) (s *schema) {
+func Compile(raw json.RawMessage) (s *Schema) {
 	defer func() {
 		if v := recover(); v != nil {
-			s = &schema{unusable: fmt.Sprintf("it makes the compiler panic: %v", v)}
+			s = &Schema{unusable: fmt.Sprintf("it makes the compiler panic: %v", v)}
 		}
 	}()
 	if len(raw) > maxSchemaBytes {
-		return &schema{unusable: fmt.Sprintf("it is larger than %d KB", maxSchemaBytes>>10)}
+		return &Schema{unusable: fmt.Sprintf("it is larger than %d KB", maxSchemaBytes>>10)}
 	}
 	doc, faults := decodeSchema(raw)
 	if len(faults) > 0 {
-		return &schema{unusable: strings.TrimPrefix(faults[0].Pointer+": "+faults[0].Message, ": ")}
+		return &Schema{unusable: strings.TrimPrefix(faults[0].Pointer+": "+faults[0].Message, ": ")}
 	}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(noLoader{})
 	c.UseRegexpEngine(lenientRegexp)
 	if err := c.AddResource(schemaURL, doc); err != nil {
-		return &schema{unusable: clip(err.Error(), maxMessage)}
+		return &Schema{unusable: clip(err.Error(), maxMessage)}
 	}
 	compiled, err := c.Compile(schemaURL)
 	if err != nil {
-		return &schema{unusable: clip(plainError(err), maxMessage)}
+		return &Schema{unusable: clip(plainError(err), maxMessage)}
 	}
-	return &schema{compiled: compiled, cost: newCost(compiled)}
+	return &Schema{compiled: compiled, cost: newCost(compiled)}
 }
 
 // decodeSchema reads a schema with the bounds of arguments. Names that occur twice
 // are let pass: nobody's decision depends on them.
 func decodeSchema(raw json.RawMessage) (any, []core.Fault) {
-	in, faults := decode(raw)
+	in, faults := DecodeObject(raw)
 	var serious []core.Fault
 	for _, f := range faults {
 		if !strings.HasSuffix(f.Message, "occurs twice") {
@@ -99,17 +105,18 @@ type anything string
 func (a anything) String() string        { return string(a) }
 func (anything) MatchString(string) bool { return true }
 
-// check validates arguments. The warning says why they could not be checked.
-func (s *schema) check(in instance) (faults []core.Fault, warning string) {
+// Check gives what is wrong with a value. unchecked says why it could not be
+// checked: there are no faults then.
+func (s *Schema) Check(in Instance) (faults []core.Fault, unchecked string) {
 	if s.unusable != "" {
-		return nil, "the tool's input schema cannot be used, so the arguments were not checked: " + s.unusable
+		return nil, "it cannot be used: " + s.unusable
 	}
 	if s.cost.of(in) > maxEvaluations {
-		return nil, "the tool's input schema takes too long for these arguments, so they were not checked"
+		return nil, "it takes too long"
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			faults, warning = nil, "the tool's input schema cannot be used, so the arguments were not checked"
+			faults, unchecked = nil, "it cannot be used"
 		}
 	}()
 	err := s.compiled.Validate(in.value)

@@ -1,4 +1,4 @@
-package gateway
+package schema
 
 import (
 	"math"
@@ -30,7 +30,7 @@ func newCost(root *jsonschema.Schema) *cost { return &cost{root: root} }
 
 // of bounds the evaluations of an instance: on each of its nodes no more than on
 // the costliest branch.
-func (c *cost) of(in instance) float64 {
+func (c *cost) of(in Instance) float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.kept = c.kept.upTo(c.root, min(in.depth, keptDepth))

@@ -1,4 +1,4 @@
-package gateway
+package schema
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"github.com/toolscout/toolscout/core"
 )
 
-// The bounds of arguments. Deeper nesting and longer numbers have no use but to
+// The bounds of values. Deeper nesting and longer numbers have no use but to
 // make somebody work: the exponent of 1e999999999 is eleven bytes long.
 const (
 	maxArgDepth    = 100
@@ -20,16 +20,16 @@ const (
 	maxExponent    = 400
 )
 
-// instance is JSON as a schema looks at it, with what bounds the cost of looking.
-type instance struct {
+// Instance is JSON as a schema looks at it, with what bounds the cost of looking.
+type Instance struct {
 	value any // numbers are json.Number
 	nodes int
 	depth int
 }
 
-// decode reads arguments, which must be one JSON object. Names that occur twice are
-// faults: what is checked here and what the server reads could differ.
-func decode(raw json.RawMessage) (instance, []core.Fault) {
+// Decode reads a value. Names that occur twice are faults: what is checked here and
+// what others read could differ.
+func Decode(raw json.RawMessage) (Instance, []core.Fault) {
 	d := decoder{dec: json.NewDecoder(bytes.NewReader(raw))}
 	d.dec.UseNumber()
 	v, err := d.value(0)
@@ -37,12 +37,18 @@ func decode(raw json.RawMessage) (instance, []core.Fault) {
 		_, err = d.dec.Token()
 	}
 	if err != io.EOF && len(d.faults) == 0 {
-		return instance{}, []core.Fault{{Message: "not valid JSON"}}
+		return Instance{}, []core.Fault{{Message: "not valid JSON"}}
 	}
-	if _, isObject := v.(map[string]any); !isObject && len(d.faults) == 0 {
-		return instance{}, []core.Fault{{Message: "got " + typeName(v) + ", want object"}}
+	return Instance{v, d.nodes, d.deepest}, d.faults
+}
+
+// DecodeObject reads a value that must be an object.
+func DecodeObject(raw json.RawMessage) (Instance, []core.Fault) {
+	in, faults := Decode(raw)
+	if _, isObject := in.value.(map[string]any); !isObject && len(faults) == 0 {
+		faults = []core.Fault{{Message: "got " + typeName(in.value) + ", want object"}}
 	}
-	return instance{v, d.nodes, d.deepest}, d.faults
+	return in, faults
 }
 
 type decoder struct {
