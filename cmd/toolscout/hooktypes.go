@@ -16,6 +16,7 @@ import (
 	"github.com/toolscout/toolscout/hooks/ratelimit"
 	"github.com/toolscout/toolscout/hooks/sanitizer"
 	"github.com/toolscout/toolscout/hooks/script"
+	"github.com/toolscout/toolscout/hooks/testfilter"
 	"github.com/toolscout/toolscout/hooks/toon"
 	"github.com/toolscout/toolscout/hooks/truncation"
 	"github.com/toolscout/toolscout/hooks/webhook"
@@ -48,6 +49,7 @@ func hookTypes(p hookParts) []hooks.Type {
 		sanitizer.Type(),
 		emit.Type(emit.Config{Publish: p.publish, PublishSync: p.publishSync}),
 		script.Type(script.Config{Publish: p.publish, Logger: p.log}),
+		testfilter.Type(),
 		toon.Type(),
 		truncation.Type(p.store),
 		webhook.Type(guarded, trusted),

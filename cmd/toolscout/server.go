@@ -172,7 +172,11 @@ func (s *server) listen(ctx context.Context) error {
 		// Something happened or changed: a tool, the active model, or, after a lost
 		// connection, who knows what.
 		s.events.Notice(payload)
-		if strings.HasPrefix(payload, "events ") {
+		what, _, _ := strings.Cut(payload, " ")
+		if what == "hooks" || what == "" {
+			s.refreshHooks(ctx)
+		}
+		if what == "hooks" || what == "events" {
 			return
 		}
 		s.indexer.Poke()
@@ -186,6 +190,16 @@ func (s *server) listen(ctx context.Context) error {
 			s.log.Warn("refresh the word index", "error", err)
 		}
 	})
+}
+
+// refreshHooks brings the hooks up to date for events outside calls; a call does so
+// by itself.
+func (s *server) refreshHooks(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := s.hooks.Refresh(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		s.log.Warn("refresh the hooks", "error", err)
+	}
 }
 
 // prune removes, once an hour, what is older than it is to be kept.
