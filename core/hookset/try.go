@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"sync"
 	"time"
 
@@ -215,9 +214,6 @@ func (r *TrialResult) judge(c *hooks.Call, err error) {
 			r.Rejected = &Rejected{told.Kind, e.Message}
 		case "fail":
 			r.Failed = e.Message
-			if detail := errors.Unwrap(core.Public(err)); detail != nil {
-				r.Failed += ": " + detail.Error()
-			}
 		}
 	}
 }
