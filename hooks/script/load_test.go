@@ -141,7 +141,7 @@ func TestFiles(t *testing.T) {
 func TestAllFaultsOfASource(t *testing.T) {
 	t.Parallel()
 	err := script.Check("a.star", []byte("def before_call(ctx, request):\n    return foo + bar"))
-	want := []core.Fault{{Pointer: "/source", Message: "a.star:2:12: undefined: foo"}, {Pointer: "/source", Message: "a.star:2:18: undefined: bar"}}
+	want := []core.Fault{{Message: "a.star:2:12: undefined: foo"}, {Message: "a.star:2:18: undefined: bar"}}
 	if diff := cmp.Diff(core.Public(err).Faults, want); diff != "" {
 		t.Error(diff)
 	}

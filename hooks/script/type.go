@@ -127,20 +127,24 @@ func (s settings) read(in hooks.Instance) (name string, source []byte, err error
 
 // blame points at the member of the configuration that holds the script.
 func (s settings) blame(err error) error {
-	e := *core.Public(err)
-	if len(e.Faults) > 0 && e.Faults[0].Pointer != sourcePointer {
-		return &e
-	}
-	pointer := sourcePointer
 	if s.File != "" {
-		pointer = "/file"
+		return pointed(err, "/file")
 	}
+	return pointed(err, sourcePointer)
+}
+
+// pointed is the error of a script with its faults at a pointer. Those that are
+// elsewhere stay.
+func pointed(err error, pointer string) error {
+	e := *core.Public(err)
 	if len(e.Faults) == 0 {
-		e.Faults = []core.Fault{{Message: e.Message}}
+		e.Faults = []core.Fault{{Pointer: sourcePointer, Message: e.Message}}
 	}
 	e.Faults = slices.Clone(e.Faults)
 	for i := range e.Faults {
-		e.Faults[i].Pointer = pointer
+		if e.Faults[i].Pointer == sourcePointer {
+			e.Faults[i].Pointer = pointer
+		}
 	}
 	return &e
 }
@@ -205,26 +209,19 @@ func (r *run) vars(text json.RawMessage) (starlark.Value, error) {
 // Check reports what is wrong with a script: InvalidParams with file, line and
 // column. path is only the name to call it by.
 func Check(path string, source []byte) error {
-	h, err := load(checking(), hooks.Instance{}, defaults(), filepath.Base(path), source)
-	if err != nil {
-		return err
-	}
-	_, err = h.settings()
+	_, err := Settings(filepath.Base(path), source)
 	return err
 }
 
 // Settings gives what a script says of itself in its module-level dict hook.
 // InvalidParams if it does not compile or the dict holds what no setting is.
 func Settings(name string, source []byte) (hooks.Settings, error) {
-	h, err := load(checking(), hooks.Instance{}, defaults(), name, source)
+	c := Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+	h, err := load(c, hooks.Instance{}, defaults(), name, source)
 	if err != nil {
-		return hooks.Settings{}, err
+		return hooks.Settings{}, pointed(err, "")
 	}
 	return h.settings()
-}
-
-func checking() Config {
-	return Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 }
 
 const ownSettings = "hook"
