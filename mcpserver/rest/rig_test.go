@@ -21,6 +21,7 @@ import (
 	"github.com/toolscout/toolscout/core/admin"
 	"github.com/toolscout/toolscout/core/catalog"
 	"github.com/toolscout/toolscout/core/egress"
+	"github.com/toolscout/toolscout/core/events"
 	"github.com/toolscout/toolscout/core/gateway"
 	"github.com/toolscout/toolscout/core/hookbook"
 	"github.com/toolscout/toolscout/core/hookset"
@@ -44,6 +45,9 @@ type rig struct {
 	doc   described
 	set   *hookset.Set
 	spies *spies
+	bus   *events.Bus
+	// stopBus ends the streams, as the end of the server does.
+	stopBus func()
 }
 
 const adminToken = "ts_the-first-admin"
@@ -84,7 +88,11 @@ func newInstance(t *testing.T, store *postgres.Store) *rig {
 	}
 	t.Cleanup(func() { _ = set.Close(context.Background()) })
 	book := hookbook.New(hookbook.Config{Store: store, Set: set, Secrets: box})
-	gw := gateway.New(gateway.Config{Store: store, Access: access.New(access.Config{Store: store}), Search: engine, Pool: pool,
+	bus := events.New(events.Config{Store: store})
+	t.Cleanup(func() { _ = bus.Close(context.Background()) })
+	stopBus := run(t, bus.Run)
+	run(t, func(ctx context.Context) error { return store.Listen(ctx, bus.Notice) })
+	gw := gateway.New(gateway.Config{Store: store, Events: bus, Access: access.New(access.Config{Store: store}), Search: engine, Pool: pool,
 		Audit: writer, Hooks: set, Runner: set.Runner(), Book: book, Relist: syncer.Enqueue})
 	adm := admin.New(admin.Config{Store: store, Pool: pool, Syncer: syncer, Indexer: indexer, Search: engine, Audit: writer,
 		Secrets: box, Book: book, Policy: admin.Policy{LoopbackOnly: true}})
@@ -94,17 +102,20 @@ func newInstance(t *testing.T, store *postgres.Store) *rig {
 	}
 	server := httptest.NewServer(d.Guard(rest.New(rest.Config{Gateway: gw, Admin: adm, Door: d, Version: "test"})))
 	t.Cleanup(server.Close)
-	r := &rig{url: server.URL, store: store, audit: writer, admin: adminToken, doc: describedAPI(t), set: set, spies: seen}
+	r := &rig{url: server.URL, store: store, audit: writer, admin: adminToken, doc: describedAPI(t), set: set, spies: seen,
+		bus: bus, stopBus: stopBus}
 	r.declare(t)
 	return r
 }
 
-// run keeps a part running until the end of the test.
-func run(t *testing.T, f func(context.Context) error) {
+// run keeps a part running until the end of the test, or until it is stopped.
+func run(t *testing.T, f func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = f(ctx) }()
-	t.Cleanup(func() { cancel(); <-done })
+	stop = func() { cancel(); <-done }
+	t.Cleanup(stop)
+	return stop
 }
 
 // answer is what the API answered.
