@@ -232,9 +232,12 @@ func FuzzEncode(f *testing.F) {
 			roundTrip(t, in, toon.Options{})
 			return
 		}
+		if !json.Valid([]byte(in)) {
+			return
+		}
 		refused := errors.Is(err, toon.ErrTooDeep) || errors.Is(err, toon.ErrTooLong) || !utf8.ValidString(in) ||
-			strings.Contains(in, `\u`) || strings.Contains(in, `\U`) || hasTwice(in)
-		if json.Valid([]byte(in)) && !refused {
+			strings.Contains(in, `\u`) || hasTwice(in)
+		if !refused {
 			t.Fatalf("%q is refused: %v", in, err)
 		}
 	})
