@@ -94,6 +94,8 @@ type Entry struct {
 
 	// Origin is where the entry was configured.
 	Origin Origin
+	// Owned: the user in UserID made it.
+	Owned bool
 
 	Hook Hook
 	// Keep, if set, holds on to Hook beyond the call that the entry came with, for

@@ -141,6 +141,22 @@ func TestUsersKeepTheirHooksApart(t *testing.T) {
 	}
 }
 
+// TestNobodyLocksThemselvesOut: what a user's own hook refuses is anything but
+// editing hooks.
+func TestNobodyLocksThemselvesOut(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	_, ada := r.user(t, "ada")
+	_, bob := r.user(t, "bob")
+	var h rest.Hook
+	r.want(t, 201, &h, ada, "POST", myHooks, `{"name":"never","type":"say","level":"meta","onError":"fail","config":{"text":"!"}}`)
+	r.want(t, 500, nil, ada, "GET", "/v1/servers", "")
+	r.want(t, 200, nil, bob, "GET", "/v1/servers", "")
+	r.want(t, 200, nil, ada, "GET", myHooks, "")
+	r.want(t, 200, nil, ada, "PATCH", myHooks+"/"+h.ID, `{"enabled":false}`)
+	r.want(t, 200, nil, ada, "GET", "/v1/servers", "")
+}
+
 // TestClosedTypesAreDenied, with a hint at the setting; types say what is open.
 func TestClosedTypesAreDenied(t *testing.T) {
 	t.Parallel()

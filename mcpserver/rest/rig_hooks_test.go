@@ -3,6 +3,7 @@ package rest_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -46,6 +47,9 @@ func (h say) After(_ context.Context, c *hooks.Call) error {
 	h.spies.mu.Lock()
 	h.spies.seen = append(h.spies.seen, string(c.Original)+string(c.Args)+string(c.Result))
 	h.spies.mu.Unlock()
+	if h.Text == "!" {
+		return errors.New("it failed")
+	}
 	c.Warn(h.Text)
 	return nil
 }
