@@ -9,11 +9,10 @@ import (
 
 const mark = `"` + Format + `":"toon"`
 
-// marked gives block i with another text, and a member in its _meta that says what
+// marked gives a block with another text, and a member in its _meta that says what
 // the text is. The block's other members stay as they are.
-func marked(r *result.Result, i int, text string) json.RawMessage {
-	r.SetText(i, text)
-	raw := r.Blocks()[i].Raw
+func marked(b result.Block, text string) json.RawMessage {
+	raw := b.WithText(text)
 	block, err := rawjson.Scan(raw)
 	if err != nil {
 		return raw

@@ -135,7 +135,7 @@ func (e *edit) texts(ctx context.Context) error {
 			e.result.DropStructured()
 		}
 		e.rewrite(s)
-		e.result.SetBlock(i, marked(e.result, i, s.text))
+		e.result.SetBlock(i, marked(e.result.Blocks()[i], s.text))
 	}
 	return nil
 }
