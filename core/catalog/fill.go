@@ -21,7 +21,8 @@ const (
 	suspicious = 3
 	// A tool that was refused is tried again after this, doubled each time.
 	firstDelay, longestDelay = time.Minute, 6 * time.Hour
-	progressEvery            = 5 * time.Second
+	// How often progress is logged and announced.
+	progressEvery, announceEvery = 5 * time.Second, time.Second
 )
 
 // toolModel is a tool and a model that refuses it.
@@ -44,7 +45,8 @@ type job struct {
 	target   bool // the configured model: its progress is shown, its failures kept
 
 	saved   int
-	refused int // in a row
+	refused int       // in a row
+	logged  time.Time // when progress last was
 }
 
 func (j *job) batch() int {
@@ -60,7 +62,9 @@ func (j *job) batch() int {
 // fill embeds what is pending for a model until nothing is that can be, and gives
 // the number of vectors saved.
 func (x *Indexer) fill(ctx context.Context, j job) (saved int, err error) {
-	started, said := time.Now(), time.Now()
+	started := time.Now()
+	j.logged = started
+	var told time.Time
 	var last []byte
 	for {
 		tools, err := x.pending(ctx, &j)
@@ -81,13 +85,14 @@ func (x *Indexer) fill(ctx context.Context, j job) (saved int, err error) {
 		if err := x.embed(ctx, &j, tools); err != nil {
 			return j.saved, err
 		}
-		if time.Since(said) > progressEvery {
-			said = time.Now()
+		if time.Since(told) > announceEvery {
+			told = time.Now()
 			x.progress(ctx, &j)
 		}
 	}
 	if j.saved > 0 {
 		x.log.Info("tools indexed", "model", fullName(j.model), "tools", j.saved, "duration_ms", time.Since(started).Milliseconds())
+		x.announce(ctx, &j, core.EventIndexCompleted, map[string]any{"indexed": j.saved, "durationMs": time.Since(started).Milliseconds()})
 	}
 	return j.saved, nil
 }
@@ -188,7 +193,27 @@ func (x *Indexer) progress(ctx context.Context, j *job) {
 	if err != nil {
 		return // what comes next will meet it too
 	}
-	x.log.Info("indexing", "model", fullName(j.model), "indexed", total-pending, "total", total)
+	if time.Since(j.logged) > progressEvery {
+		j.logged = time.Now()
+		x.log.Info("indexing", "model", fullName(j.model), "indexed", total-pending, "total", total)
+	}
+	x.announce(ctx, j, core.EventIndexProgress, map[string]any{"indexed": total - pending, "total": total})
+}
+
+// announce tells of the configured model. What cannot be published is not worth
+// stopping for.
+func (x *Indexer) announce(ctx context.Context, j *job, typ string, data map[string]any) {
+	if !j.target {
+		return
+	}
+	data["model"] = fullName(j.model)
+	raw, err := core.EncodeJSON(data)
+	if err == nil {
+		err = x.publish(ctx, core.Event{Type: typ, Subject: fullName(j.model), TenantID: core.DefaultTenant, Data: raw})
+	}
+	if err != nil && ctx.Err() == nil {
+		x.log.Warn("progress of the index not announced", "error", err)
+	}
 }
 
 // failures counts the tools that a model refuses. x.mu is held.

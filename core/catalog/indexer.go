@@ -29,8 +29,10 @@ type IndexConfig struct {
 	Embedder embeddings.Embedder
 	// Make, if set, makes a model on record again, so that it can be searched with
 	// until the vectors of Embedder are complete.
-	Make   func(core.Model) (embeddings.Embedder, error)
-	Logger *slog.Logger
+	Make func(core.Model) (embeddings.Embedder, error)
+	// Publish, if set, makes known how indexing comes along.
+	Publish func(context.Context, core.Event) error
+	Logger  *slog.Logger
 }
 
 // Indexer sees to it that every tool has a vector. All it knows is in the
@@ -43,6 +45,7 @@ type Indexer struct {
 	store    *postgres.Store
 	embedder embeddings.Embedder
 	remake   func(core.Model) (embeddings.Embedder, error)
+	publish  func(context.Context, core.Event) error
 	log      *slog.Logger
 	wake     chan struct{} // capacity 1: the catalog has changed
 	again    chan struct{} // capacity 1: an admin asks
@@ -70,12 +73,15 @@ type served struct {
 
 // NewIndexer makes an Indexer.
 func NewIndexer(cfg IndexConfig) *Indexer {
-	x := &Indexer{store: cfg.Store, embedder: cfg.Embedder, remake: cfg.Make, log: cfg.Logger,
+	x := &Indexer{store: cfg.Store, embedder: cfg.Embedder, remake: cfg.Make, publish: cfg.Publish, log: cfg.Logger,
 		wake: make(chan struct{}, 1), again: make(chan struct{}, 1), failed: map[toolModel]failure{}, moved: make(chan struct{})}
 	if x.remake == nil {
 		x.remake = func(m core.Model) (embeddings.Embedder, error) {
 			return nil, core.Errorf(core.Unavailable, "the model %s is not configured any more", fullName(m))
 		}
+	}
+	if x.publish == nil {
+		x.publish = func(context.Context, core.Event) error { return nil }
 	}
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)

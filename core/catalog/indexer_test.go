@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -22,7 +23,11 @@ import (
 func TestIndexerFollowsTheCatalog(t *testing.T) {
 	t.Parallel()
 	b := newIndexBundle(t, 30)
-	x := b.start(t, catalog.IndexConfig{Embedder: local(t)})
+	told := make(chan string, 10)
+	x := b.start(t, catalog.IndexConfig{Embedder: local(t), Publish: func(_ context.Context, e core.Event) error {
+		told <- e.Type + " " + e.Subject + " " + durations.ReplaceAllString(string(e.Data), "")
+		return nil
+	}})
 	b.settled(t, x, 30)
 	if _, model, err := x.Active(); err != nil || model.Provider != "builtin" || !model.Active {
 		t.Errorf("active model %+v, %v", model, err)
@@ -32,7 +37,20 @@ func TestIndexerFollowsTheCatalog(t *testing.T) {
 	x.Poke()
 	b.settled(t, x, 34)
 	b.finds(t, x, "more_3")
+	name := builtin.Name
+	for _, want := range []string{
+		"index:progress " + name + ` {"indexed":30,"model":"` + name + `","total":30}`,
+		"index:completed " + name + ` {"indexed":30,"model":"` + name + `"}`,
+		"index:progress " + name + ` {"indexed":34,"model":"` + name + `","total":34}`,
+		"index:completed " + name + ` {"indexed":5,"model":"` + name + `"}`,
+	} {
+		if got := <-told; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
 }
+
+var durations = regexp.MustCompile(`"durationMs":[0-9]+,`)
 
 func TestIndexerGoesOnWhereAnotherWasInterrupted(t *testing.T) {
 	t.Parallel()

@@ -9,9 +9,10 @@ import (
 )
 
 // Listen calls fn with every notice that an instance sends: "catalog N", "user ID",
-// "model N", "hooks N" or, of the last event stored, "events N". It has a connection of its own, makes it anew when it is lost, and
-// then calls fn with "", since notices were missed. It ends, without an error,
-// with ctx. fn must not take long: notices wait for it.
+// "model N", "hooks N" or, of the last event stored, "events N". It has a
+// connection of its own, makes it anew when it is lost, and then calls fn with "",
+// since notices were missed. It ends, without an error, with ctx. fn must not take
+// long: notices wait for it.
 func (s *Store) Listen(ctx context.Context, fn func(payload string)) error {
 	const shortest, longest = 100 * time.Millisecond, 5 * time.Second
 	config := s.pool.Config().ConnConfig

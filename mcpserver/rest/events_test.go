@@ -351,7 +351,7 @@ func TestEvents_slow(t *testing.T) {
 		}
 	}
 	fast := r.follow(t, r.admin, "?type=n", "")
-	const many = 500 // more than a subscription and all buffers of the connection hold
+	const many = 300 // more than a subscription and all buffers of the connection hold
 	data := json.RawMessage(`{"a":"` + strings.Repeat("x", 60<<10) + `"}`)
 	for n := range many {
 		if err := r.bus.Publish(t.Context(), core.Event{Type: "n", Subject: strconv.Itoa(n), Data: data}); err != nil {
