@@ -35,6 +35,7 @@ func (p *passage) later(ctx context.Context) {
 		d.after = p.call.copy()
 		if err := p.runner.queue(ctx, d.entry, d.run); err != nil {
 			p.log(d.entry, after, err)
+			p.record(d.entry, after, nil, err)
 			p.call.Warn(fmt.Sprintf("hook %q was left out: %s", d.entry.Name, core.Public(err).Message))
 		}
 	}

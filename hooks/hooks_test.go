@@ -72,7 +72,7 @@ func (d *diary) work(_ context.Context, c *hooks.Call) error {
 func newCall() *hooks.Call {
 	args := json.RawMessage(`{"a":1}`)
 	return &hooks.Call{RequestID: "r1", Level: hooks.Tool, Action: "execute_tool", Original: args, Args: args,
-		Principal: core.Principal{UserID: "u1", Agent: "cli"},
+		Principal: core.Principal{UserID: "u1", UserName: "ann", Agent: "cli"},
 		Tool:      &core.Tool{ID: "t1", ServerID: "s1", Name: "gh_create_issue"},
 		Server:    &core.Server{ID: "s1", Name: "github"}}
 }
@@ -139,6 +139,12 @@ func TestApplies(t *testing.T) {
 		{name: "other_server", entry: hooks.Entry{Servers: []string{"s2"}}},
 		{name: "no_server_yet", entry: hooks.Entry{Servers: []string{"s1"}}, call: onMeta},
 		{name: "server_scope_on_meta", entry: hooks.Entry{ServerID: "s1"}, call: onMeta},
+		{name: "server_scope_by_name", entry: hooks.Entry{ServerID: "github"}, want: true},
+		{name: "other_server_scope", entry: hooks.Entry{ServerID: "s2"}},
+		{name: "user_by_id", entry: hooks.Entry{UserID: "u1"}, want: true},
+		{name: "user_by_name", entry: hooks.Entry{UserID: "ann"}, want: true},
+		{name: "other_user", entry: hooks.Entry{UserID: "bob"}},
+		{name: "events_outside_calls", entry: hooks.Entry{Events: []hooks.Event{core.EventServerFailed}}},
 		{name: "agent", entry: hooks.Entry{Agents: []string{"cli"}}, want: true},
 		{name: "other_agent", entry: hooks.Entry{Agents: []string{"ide"}}},
 	} {

@@ -12,7 +12,17 @@ func Reject(kind core.Kind, format string, args ...any) *Rejection {
 	return &Rejection{Err: core.Errorf(kind, format, args...)}
 }
 
-func (r *Rejection) Error() string { return r.Err.Error() }
+func (r *Rejection) Error() string {
+	if r.Err == nil {
+		return "rejected"
+	}
+	return r.Err.Error()
+}
 
 // Unwrap gives the error that the caller sees.
-func (r *Rejection) Unwrap() error { return r.Err }
+func (r *Rejection) Unwrap() error {
+	if r.Err == nil {
+		return nil
+	}
+	return r.Err
+}

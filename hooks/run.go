@@ -2,10 +2,10 @@ package hooks
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/toolscout/toolscout/core"
@@ -171,9 +171,8 @@ func (p *passage) keep(work *Call) {
 // whether the call goes on.
 func (p *passage) failed(e *Entry, ph phase, err error) bool {
 	p.record(e, ph, nil, err)
-	var rejection *Rejection
-	if errors.As(err, &rejection) {
-		p.block(cmp.Or(rejection.Err, core.Errorf(core.HookRejected, "rejected by hook %q", e.Name)))
+	if isRejection(err) {
+		p.block(blame(e, err))
 		return false
 	}
 	p.log(e, ph, err)
@@ -188,12 +187,16 @@ func (p *passage) failed(e *Entry, ph phase, err error) bool {
 	return true
 }
 
-// block makes err the call's end. When the work had been done, the caller is
-// told so: a blind second try would do it twice.
+// hasRun is what a caller is told beside an error when the work had been done: a
+// blind second try would do it twice.
+const hasRun = "the tool has run; only its result is withheld"
+
+// block makes err the call's end. A hint of the hook's own is kept.
 func (p *passage) block(err *core.Error) {
-	if p.call.Sent && err.Hint == "" {
+	if p.call.Sent && !strings.Contains(err.Hint, hasRun) {
 		told := *err
-		err = told.WithHint("the tool has run; only its result is withheld")
+		told.Hint = strings.TrimPrefix(err.Hint+"; "+hasRun, "; ")
+		err = &told
 	}
 	p.call.Err, p.call.Result = err, nil
 }
@@ -218,7 +221,7 @@ func (p *passage) record(e *Entry, ph phase, work *Call, err error) {
 	}
 	switch {
 	case isRejection(err):
-		told := core.Public(err)
+		told := blame(e, err)
 		effect.Did, effect.Message, effect.Kind = "reject", told.Message, told.Kind
 	case err != nil:
 		told := blame(e, err)
@@ -249,11 +252,13 @@ func (r *Runner) log(e *Entry, at Event, requestID string, err error) {
 	r.config.Logger.Warn("hook failed", attrs...)
 }
 
-// blame turns a hook's failure into what the caller may see of it. A core.Error
-// speaks for itself.
+// blame turns a hook's rejection or failure into what the caller may see of it. A
+// core.Error speaks for itself.
 func blame(e *Entry, err error) *core.Error {
 	var told *core.Error
 	switch {
+	case isRejection(err) && !(errors.As(err, &told) && told != nil):
+		return core.Errorf(core.HookRejected, "rejected by hook %q", e.Name)
 	case errors.As(err, &told):
 		return told
 	case errors.Is(err, context.DeadlineExceeded):
