@@ -63,7 +63,7 @@ func Type(guarded, trusted *http.Client) hooks.Type {
 		Name: "llm_enrich",
 		Description: "Asks a language model about results that match a trigger, and adds its answer as a marked block. " +
 			"Never replaces anything.",
-		Events: []hooks.Event{hooks.ToolAfter},
+		Events: []hooks.Event{hooks.MetaAfter, hooks.ToolAfter},
 		Level:  hooks.Tool, OnError: hooks.Ignore, Priority: 600, Timeout: 15 * time.Second,
 		Schema: json.RawMessage(schema),
 		New: func(i hooks.Instance) (hooks.Hook, error) {
@@ -145,8 +145,8 @@ func (h *hook) triggered(c *hooks.Call) (*result.Result, string) {
 		return nil, ""
 	}
 	r, err := result.Parse(c.Result)
-	if err != nil || h.config.OnErrorOnly && !r.IsError() {
-		return nil, "" // the answer of a meta-tool, which is no CallToolResult, has no text
+	if err != nil || len(r.Blocks()) == 0 && r.Structured() == nil || h.config.OnErrorOnly && !r.IsError() {
+		return nil, "" // the answer of a meta-tool that is no CallToolResult has neither
 	}
 	text := textOf(r)
 	if !h.triggers.match(text) {
