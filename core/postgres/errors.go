@@ -84,6 +84,8 @@ var refusals = map[string]struct {
 	"results_tenant_fkey":                 {core.NotFound, "there is no such tenant"},
 	"results_user_fkey":                   {core.NotFound, "there is no such user"},
 	"results_server_fkey":                 {core.NotFound, "there is no such server"},
+	"events_type_valid":                   {core.InvalidParams, "an event's type has 1 to 200 characters, without control characters"},
+	"events_tenant_fkey":                  {core.NotFound, "there is no such tenant"},
 	"append_only":                         {core.Denied, "the audit can only grow: its rows are neither changed nor deleted"},
 	"mcp_config_audit_level_known":        {core.InvalidParams, "an audit entry's level is meta, http or config"},
 	"mcp_config_audit_outcome_known":      {core.InvalidParams, "an audit entry's outcome is none of those that there are"},
