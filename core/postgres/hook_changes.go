@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -234,14 +235,21 @@ func hookArgs(d hooks.Definition) pgx.StrictNamedArgs {
 	}
 }
 
-// recordHook audits a change of a hook. Whoever called may have said more.
+// recordHook audits a change of a hook, with its id beside what whoever called says.
 func recordHook(ctx context.Context, tx pgx.Tx, by core.AuditEntry, d hooks.Definition) error {
 	by.ID = ""
 	if by.ServerID == "" {
 		by.ServerID = d.ServerID
 	}
-	if len(by.Details) == 0 {
+	members := map[string]json.RawMessage{}
+	if json.Unmarshal(by.Details, &members) != nil || len(members) == 0 {
 		by.Details = detail("hookId", d.ID, "hook", d.Name, "type", d.Type, "userId", d.UserID)
+		return record(ctx, tx, by)
+	}
+	members["hookId"] = json.RawMessage(`"` + d.ID + `"`)
+	var err error
+	if by.Details, err = core.EncodeJSON(members); err != nil {
+		return fmt.Errorf("record change: %w", err)
 	}
 	return record(ctx, tx, by)
 }
