@@ -7,6 +7,7 @@ import (
 
 var cargo = framework{
 	name:     "cargo test",
+	hints:    []string{"test result: ", "to rerun pass"},
 	summary:  regexp.MustCompile(`^test result: (?:ok|FAILED)\. \d+ passed; (\d+) failed; \d+ ignored; |^error: test failed, to rerun pass `),
 	evidence: cargoRunning,
 	vital:    regexp.MustCompile(`panicked at|^assertion|^ *left:|^ *right:|^Error:|^error`),
@@ -37,7 +38,6 @@ func readCargo(in *input) *report {
 		}
 	}
 	for line, ok := in.next(); ok; line, ok = in.next() {
-		inBlock := len(r.parts) > 0 && r.parts[len(r.parts)-1].kind == failure
 		switch {
 		case cargoTarget.MatchString(line):
 			flush()
@@ -64,7 +64,7 @@ func readCargo(in *input) *report {
 			r.open(failure, cargoBlock.FindStringSubmatch(line)[1], line)
 		case names && strings.HasPrefix(line, "    "):
 			r.open(entry, strings.TrimSpace(line), line)
-		case inBlock:
+		case r.failing():
 			r.more(line)
 		case cargoTest.MatchString(line):
 			if m := cargoTest.FindStringSubmatch(line); m[2] == "FAILED" {
@@ -76,7 +76,9 @@ func readCargo(in *input) *report {
 		case cargoQuietly.MatchString(line):
 			flush()
 			r.open(entry, cargoQuietly.FindStringSubmatch(line)[1], line)
-		case line == "", cargoDots.MatchString(line), cargoBuild.MatchString(line), cargoRunning.MatchString(line):
+		case line == "":
+			r.blank()
+		case cargoDots.MatchString(line), cargoBuild.MatchString(line), cargoRunning.MatchString(line):
 			r.add(noise, line)
 		case strings.HasPrefix(line, "error: "):
 			flush()

@@ -11,6 +11,7 @@ import (
 
 var golang = framework{
 	name:     "go test",
+	hints:    []string{"ok  \t", "FAIL\t", `"Action"`},
 	summary:  regexp.MustCompile(`^(?:ok  |FAIL)\t\S+(?:\t| \[)|^\{"Time":"[^"]+","Action":"(?:pass|fail|skip)","Package":"[^"]+","Elapsed":`),
 	evidence: regexp.MustCompile(`^(?:ok  |FAIL)\t\S+(?:\t| \[)|^\{"Time":"[^"]+","Action":"start","Package":`),
 	vital:    regexp.MustCompile(`_test\.go:\d+|^panic: |^fatal error: |DATA RACE|running tests:|\[running\]|^\s+Test\w+`),

@@ -7,6 +7,7 @@ import (
 
 var mix = framework{
 	name:     "mix test",
+	hints:    []string{" failure"},
 	summary:  mixSum,
 	evidence: regexp.MustCompile(`^Finished in .* seconds|^Randomized with seed \d+$|^Running ExUnit with seed: `),
 	vital:    regexp.MustCompile(`^ +\*\* \(|^ +code: |^ +left: |^ +right: |^ +[\w/.]+\.exs?:\d+|failed$`),
@@ -27,7 +28,6 @@ var (
 func readMix(in *input) *report {
 	r := &report{}
 	for line, ok := in.next(); ok; line, ok = in.next() {
-		inBlock := len(r.parts) > 0 && r.parts[len(r.parts)-1].kind == failure
 		switch {
 		case mixSum.MatchString(line), strings.HasPrefix(line, "Finished in "), strings.HasPrefix(line, "Randomized with seed "):
 			r.add(kept, line)
@@ -35,10 +35,10 @@ func readMix(in *input) *report {
 			r.open(failure, mixBlock.FindStringSubmatch(line)[1], line)
 		case mixProgress.MatchString(line), mixTrace.MatchString(line), mixGroup.MatchString(line), mixBuild.MatchString(line):
 			r.add(noise, line)
-		case inBlock:
+		case r.failing():
 			r.more(line)
 		case line == "":
-			r.add(noise, line)
+			r.blank()
 		default:
 			r.add(other, line)
 		}

@@ -7,9 +7,10 @@ import (
 
 var pytest = framework{
 	name:     "pytest",
+	hints:    []string{" in "},
 	summary:  pytestSum,
 	evidence: regexp.MustCompile(`^=+ (?:test session starts|FAILURES|ERRORS|short test summary info|warnings summary) =+$|^[.FEsxX]+ +\[ *\d+%\]$`),
-	vital:    regexp.MustCompile(`^E  |^>  |^\S+:\d+: |^(?:FAILED|ERROR) `),
+	vital:    regexp.MustCompile(`^E  |^[\w.]*(?:Error|Exception)\b`),
 	read:     readPytest,
 }
 
@@ -30,6 +31,7 @@ type pytestReader struct {
 	report
 	section string
 	tested  []int // parts that are FAILED lines of the verbose form
+	list    []int // parts that are in the list at the end
 }
 
 func readPytest(in *input) *report {
@@ -37,27 +39,41 @@ func readPytest(in *input) *report {
 	for line, ok := in.next(); ok; line, ok = in.next() {
 		r.line(line)
 	}
-	if r.blocks() {
-		for _, i := range r.tested {
-			r.parts[i].kind = noise // they come again
-		}
-	}
+	r.sort()
 	return &r.report
 }
 
-// blocks reports whether failures are told at length.
-func (r *pytestReader) blocks() bool {
+// sort leaves out what is told more than once: the FAILED lines of the verbose form
+// where there is a list at the end, and in the list each message where all failures
+// are told at length.
+func (r *pytestReader) sort() {
+	failures := 0
 	for _, p := range r.parts {
 		if p.kind == failure {
-			return true
+			failures++
 		}
 	}
-	return false
+	if len(r.list) > 0 || failures > 0 {
+		for _, i := range r.tested {
+			r.parts[i].kind = noise
+		}
+	}
+	if failures < len(r.list) {
+		return
+	}
+	for _, i := range r.list {
+		r.parts[i].lines = r.parts[i].lines[:1]
+	}
 }
 
 func (r *pytestReader) line(line string) {
-	if m := pytestTitle.FindStringSubmatch(line); m != nil || pytestSum.MatchString(line) {
-		r.title(line, m)
+	var m []string
+	if strings.HasPrefix(line, "===") {
+		m = pytestTitle.FindStringSubmatch(line)
+	}
+	sum := strings.Contains(line, " in ") && pytestSum.MatchString(line)
+	if m != nil || sum {
+		r.title(line, m, sum)
 		return
 	}
 	switch r.section {
@@ -73,9 +89,9 @@ func (r *pytestReader) line(line string) {
 }
 
 // title begins a section, or ends the run.
-func (r *pytestReader) title(line string, m []string) {
+func (r *pytestReader) title(line string, m []string, sum bool) {
 	r.section = "end"
-	if pytestSum.MatchString(line) {
+	if sum {
 		r.add(kept, line)
 		return
 	}
@@ -98,7 +114,9 @@ func (r *pytestReader) running(line string) {
 		name := m[1] + m[3]
 		r.tested = append(r.tested, len(r.parts))
 		r.open(entry, name, line)
-	case m != nil, line == "", pytestProgress.MatchString(line), pytestHeader.MatchString(line):
+	case line == "":
+		r.blank()
+	case m != nil, pytestProgress.MatchString(line), pytestHeader.MatchString(line):
 		r.add(noise, line)
 	case pytestCount.MatchString(line) && !strings.Contains(line, "error"):
 		r.add(noise, line)
@@ -113,31 +131,27 @@ func (r *pytestReader) told(line string) {
 		r.open(failure, m[1], line)
 		return
 	}
-	if r.parts[len(r.parts)-1].kind == failure {
+	if r.failing() {
 		r.more(line)
 		return
 	}
 	r.add(other, line)
 }
 
-// listed is a line of the list of failures, where each has its message again. It
-// stays where it is the only place of it.
+// listed is a line of the list of failures.
 func (r *pytestReader) listed(line string) {
 	if strings.HasPrefix(line, "!!!") {
 		r.add(kept, line)
 		return
 	}
 	if m := pytestEntry.FindStringSubmatch(line); m != nil {
+		r.list = append(r.list, len(r.parts))
 		r.open(entry, "listed "+m[1], line)
 		return
 	}
-	p := r.parts[len(r.parts)-1]
-	switch {
-	case p.kind == entry && !r.blocks():
-		r.more(line)
-	case p.kind == entry || p.kind == noise:
-		r.add(noise, line)
-	default:
-		r.add(other, line)
+	if r.parts[len(r.parts)-1].kind == entry {
+		r.more(line) // of its message
+		return
 	}
+	r.add(other, line)
 }

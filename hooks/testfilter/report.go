@@ -11,13 +11,15 @@ import (
 type kind int
 
 const (
-	other   kind = iota // not known: kept, shortened only between known parts
-	noise               // left out
-	quiet               // left out but for lines that sound like trouble
-	kept                // summaries, titles
-	passed              // lines about what passed, of which the first few are kept
-	failure             // one failure with its lines
-	entry               // a failure in a list of names
+	// not known: kept, and shortened only between known parts, because what stands
+	// before or after a test run is somebody else's
+	other   kind = iota
+	noise        // left out
+	quiet        // left out but for lines that sound like trouble
+	kept         // summaries, titles
+	passed       // lines about what passed, of which the first few are kept
+	failure      // one failure with its lines
+	entry        // a failure in a list of names
 )
 
 // The bounds of what is not bounded by the configuration.
@@ -52,6 +54,21 @@ func (r *report) open(k kind, name string, lines ...string) {
 	r.parts = append(r.parts, part{kind: k, name: name, lines: lines})
 }
 
+// blank puts an empty line where it belongs: to lines that are not known, and else
+// nowhere.
+func (r *report) blank() {
+	if n := len(r.parts); n > 0 && (r.parts[n-1].kind == other || r.parts[n-1].kind == quiet) {
+		r.more("")
+		return
+	}
+	r.add(noise, "")
+}
+
+// failing reports whether the last part is a failure.
+func (r *report) failing() bool {
+	return len(r.parts) > 0 && r.parts[len(r.parts)-1].kind == failure
+}
+
 // more puts a line to the last part.
 func (r *report) more(line string) {
 	p := &r.parts[len(r.parts)-1]
@@ -67,24 +84,28 @@ type writer struct {
 	vital    *regexp.Regexp
 	out      []string
 	failures int
-	unshown  []string
+	unshown  []string // names of failures
+	listed   bool     // each failure is also in a list
 	entries  int
 	extra    int
 	passed   int
 	named    map[string]bool
-	seen     map[string]bool
 }
 
 // text is the report without what is left out. claimed is how many failures the
 // output itself counts.
-func (r *report) text(c config, f framework, claimed int) string {
-	w := writer{config: c, vital: f.vital, named: map[string]bool{}, seen: map[string]bool{}}
+func (r *report) text(c config, f *framework, claimed int) string {
+	w := writer{config: c, vital: f.vital, named: map[string]bool{}}
 	first, end := r.known()
 	found, lastFailure := r.count(&w)
 	for i, p := range r.parts {
-		w.part(p, i > first && i < end)
+		if i < first || i > end {
+			w.out = append(w.out, p.lines...) // somebody else's words
+			continue
+		}
+		w.part(p)
 		if i == lastFailure && len(w.unshown) > 0 {
-			w.add("[" + names(len(w.unshown), "more failure", w.unshown) + "]")
+			w.add("[" + w.leftOut() + "]")
 		}
 	}
 	if w.extra > 0 {
@@ -103,48 +124,40 @@ func (r *report) text(c config, f framework, claimed int) string {
 func (r *report) known() (first, end int) {
 	first = len(r.parts)
 	for i, p := range r.parts {
-		if p.kind != other {
+		if p.kind != other && !(p.kind == noise && strings.Join(p.lines, "") == "") {
 			first, end = min(first, i), i
 		}
 	}
 	return first, end
 }
 
-// count gives how many failures there are, and the last part that is one. It marks
-// as noise those that are told twice.
+// count gives how many failures there are, and the last part that is one. It notes
+// which are shown, so that no list names them again.
 func (r *report) count(w *writer) (found, last int) {
 	failures, listed := 0, map[string]bool{}
 	last = -1
-	for i := range r.parts {
-		switch p := &r.parts[i]; p.kind {
+	for i, p := range r.parts {
+		switch p.kind {
 		case failure:
-			text := strings.Join(p.lines, "\n")
-			if w.seen[text] {
-				p.kind = noise
-				continue
+			if failures++; failures <= w.config.MaxFailures {
+				w.named[p.name] = true
 			}
-			w.seen[text], w.named[p.name] = true, true
-			failures++
 			last = i
 		case entry:
 			listed[p.name] = true
 		}
 	}
+	w.listed = len(listed) >= failures
 	return max(failures, len(listed)), last
 }
 
-// part writes one part. Unknown lines are shortened only between known ones: what
-// stands before or after a test run is somebody else's.
-func (w *writer) part(p part, inside bool) {
+// part writes one part.
+func (w *writer) part(p part) {
 	switch p.kind {
 	case kept:
 		w.add(p.lines...)
 	case other:
-		if inside {
-			w.add(excerpt(p.lines, maxOther*w.config.MaxLines, trouble)...)
-		} else {
-			w.add(p.lines...)
-		}
+		w.add(excerpt(p.lines, maxOther*w.config.MaxLines, trouble)...)
 	case quiet:
 		var loud []string
 		for _, line := range p.lines {
@@ -186,21 +199,23 @@ func (w *writer) add(lines ...string) {
 	}
 }
 
-// names counts what was left out, and names the first of it.
-func names(n int, what string, all []string) string {
-	if n > 1 {
-		what += "s"
+// leftOut counts the failures that are not shown, and names them if nothing else does.
+func (w *writer) leftOut() string {
+	n := len(w.unshown)
+	line := fmt.Sprintf("%d more failures left out", n)
+	if w.listed {
+		return line
 	}
-	line := fmt.Sprintf("%d %s left out: %s", n, what, strings.Join(all[:min(n, maxNames)], ", "))
+	line += ": " + strings.Join(w.unshown[:min(n, maxNames)], ", ")
 	if n > maxNames {
 		line += fmt.Sprintf(" and %d others", n-maxNames)
 	}
 	return line
 }
 
-// excerpt gives at most limit of the lines: the first, then those that are vital
-// (up to half the limit), then from the beginning and from the end. Where lines are
-// left out, one says how many.
+// excerpt gives at most limit of the lines: the first, then those that are vital (up
+// to two thirds of the limit, from both their ends), then from the beginning and from
+// the end. Empty lines do not count. Where lines are left out, one says how many.
 func excerpt(lines []string, limit int, vital *regexp.Regexp) []string {
 	if len(lines) <= limit {
 		return lines
@@ -208,15 +223,23 @@ func excerpt(lines []string, limit int, vital *regexp.Regexp) []string {
 	keep := make([]bool, len(lines))
 	left := limit
 	take := func(i int) {
-		if !keep[i] {
-			keep[i] = true
+		if !keep[i] && strings.TrimSpace(lines[i]) != "" {
 			left--
 		}
+		keep[i] = true
 	}
 	take(0)
-	for i := 1; i < len(lines) && left > limit/2; i++ {
-		if vital.MatchString(lines[i]) {
-			take(i)
+	var matched []int
+	for i, line := range lines {
+		if vital.MatchString(line) {
+			matched = append(matched, i)
+		}
+	}
+	for left > limit/3 && len(matched) > 0 {
+		take(matched[0])
+		if matched = matched[1:]; left > limit/3 && len(matched) > 0 {
+			take(matched[len(matched)-1])
+			matched = matched[:len(matched)-1]
 		}
 	}
 	for head, end := 1, len(lines)-1; left > 0 && head <= end; head++ {
@@ -226,21 +249,28 @@ func excerpt(lines []string, limit int, vital *regexp.Regexp) []string {
 			end--
 		}
 	}
+	return gapped(lines, keep)
+}
+
+// gapped is the lines that are kept, and where some are not, how many.
+func gapped(lines []string, keep []bool) []string {
 	var out []string
 	gap := 0
+	tell := func() {
+		if gap > 0 {
+			out = append(out, fmt.Sprintf("[%d lines left out]", gap))
+		}
+		gap = 0
+	}
 	for i, line := range lines {
-		if keep[i] {
-			if gap > 0 {
-				out = append(out, fmt.Sprintf("[%d lines left out]", gap))
-			}
-			out, gap = append(out, line), 0
+		if !keep[i] {
+			gap++
 			continue
 		}
-		gap++
+		tell()
+		out = append(out, line)
 	}
-	if gap > 0 {
-		out = append(out, fmt.Sprintf("[%d lines left out]", gap))
-	}
+	tell()
 	return out
 }
 

@@ -7,6 +7,7 @@ import (
 
 var rspec = framework{
 	name:     "rspec",
+	hints:    []string{" example"},
 	summary:  rspecSum,
 	evidence: regexp.MustCompile(`^Finished in .* \(files took .* to load\)$`),
 	vital:    regexp.MustCompile(`Failure/Error:|Error:?$|expected|got:|^ *# \./`),
@@ -18,6 +19,7 @@ var (
 	rspecBlock    = regexp.MustCompile(`^  \d+\) (\S.*)$`)
 	rspecOutside  = regexp.MustCompile(`^An error occurred (?:while loading|in an?) (.+)$`)
 	rspecProgress = regexp.MustCompile(`^[.F*E]+$`)
+	rspecTold     = regexp.MustCompile(`\((?:FAILED - \d+|PENDING: .*)\)$`)
 	rspecEntry    = regexp.MustCompile(`^rspec \S+ # (.+)$`)
 	rspecShared   = regexp.MustCompile(`^rspec '.*' # (.+)$`)
 )
@@ -28,7 +30,6 @@ func readRspec(in *input) *report {
 	r := &report{}
 	section := ""
 	for line, ok := in.next(); ok; line, ok = in.next() {
-		inBlock := len(r.parts) > 0 && r.parts[len(r.parts)-1].kind == failure
 		switch {
 		case rspecOutside.MatchString(line):
 			section = "outside"
@@ -44,10 +45,12 @@ func readRspec(in *input) *report {
 			r.add(kept, line)
 		case section == "Failures:" && rspecBlock.MatchString(line):
 			r.open(failure, rspecBlock.FindStringSubmatch(line)[1], line)
-		case inBlock:
+		case r.failing():
 			r.more(line)
-		case section == "pending", line == "", section == "" && rspecProgress.MatchString(line):
+		case section == "pending", section == "" && (rspecProgress.MatchString(line) || rspecTold.MatchString(line)):
 			r.add(noise, line)
+		case line == "":
+			r.blank()
 		case section == "":
 			r.add(quiet, line)
 		case section == "Failed examples:" && rspecEntry.MatchString(line):

@@ -56,15 +56,21 @@ func sample(t testing.TB, name string) string {
 	return string(b)
 }
 
+// samples are the files that scripts/test-samples.sh made.
+func samples(t testing.TB) []string {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(paths) < 50 {
+		t.Fatalf("%d samples: %v", len(paths), err)
+	}
+	return paths
+}
+
 // TestGolden shows what is made of each sample.
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	samples, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(samples) < 50 {
-		t.Fatalf("%d samples: %v", len(samples), err)
-	}
 	h := open(t, `{}`)
-	for _, path := range samples {
+	for _, path := range samples(t) {
 		name := strings.TrimSuffix(filepath.Base(path), ".txt")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

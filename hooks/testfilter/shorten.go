@@ -11,6 +11,9 @@ import (
 // framework is one whose output is known.
 type framework struct {
 	name string
+	// hints are texts one of which is in every line that summary matches: regular
+	// expressions are slow, and most results are no test runs.
+	hints []string
 	// summary matches a line that sums a run up, and its groups the numbers of
 	// failures in it; evidence matches a line that is also there. Both together make
 	// sure of what is read.
@@ -33,8 +36,9 @@ func (h *hook) shorten(ctx context.Context, text string) (short, name string, er
 	lines := strings.Split(text, "\n")
 	end := last(lines, tail)
 	found := -1
-	for i, f := range h.known {
-		if matches(f.summary, end) {
+	for i := range h.known {
+		f := &h.known[i]
+		if f.sums(end) {
 			if found >= 0 {
 				return "", "", nil // two at once: whose lines are whose is a guess
 			}
@@ -48,7 +52,7 @@ func (h *hook) shorten(ctx context.Context, text string) (short, name string, er
 	for i, line := range lines {
 		in.lines[i] = plain(line)
 	}
-	f := h.known[found]
+	f := &h.known[found]
 	if !matches(f.evidence, in.lines) || h.mixed(f, in.lines) {
 		return "", "", nil
 	}
@@ -56,7 +60,7 @@ func (h *hook) shorten(ctx context.Context, text string) (short, name string, er
 	if err := ctx.Err(); err != nil {
 		return "", "", err
 	}
-	short = rep.text(h.config, f, claimed(f.summary, in.lines))
+	short = rep.text(h.config, f, f.claimed(in.lines))
 	short += fmt.Sprintf("\n[the output of %s was shortened from %d lines]\n", f.name, len(lines))
 	if len(short) >= len(text) {
 		return "", "", nil
@@ -65,9 +69,30 @@ func (h *hook) shorten(ctx context.Context, text string) (short, name string, er
 }
 
 // mixed reports whether another framework has summed up in the same text.
-func (h *hook) mixed(f framework, lines []string) bool {
-	for _, other := range h.known {
-		if other.name != f.name && matches(other.summary, lines) && matches(other.evidence, lines) {
+func (h *hook) mixed(f *framework, lines []string) bool {
+	for i := range h.known {
+		other := &h.known[i]
+		if other.name != f.name && other.sums(lines) && matches(other.evidence, lines) {
+			return true
+		}
+	}
+	return false
+}
+
+// hinted reports whether a line may sum a run up.
+func (f *framework) hinted(line string) bool {
+	for _, hint := range f.hints {
+		if strings.Contains(line, hint) {
+			return true
+		}
+	}
+	return false
+}
+
+// sums reports whether one of the lines sums a run up.
+func (f *framework) sums(lines []string) bool {
+	for _, line := range lines {
+		if f.hinted(line) && f.summary.MatchString(line) {
 			return true
 		}
 	}
@@ -75,10 +100,13 @@ func (h *hook) mixed(f framework, lines []string) bool {
 }
 
 // claimed is how many failures the summaries count.
-func claimed(summary *regexp.Regexp, lines []string) int {
+func (f *framework) claimed(lines []string) int {
 	total := 0
 	for _, line := range lines {
-		m := summary.FindStringSubmatch(line)
+		if !f.hinted(line) {
+			continue
+		}
+		m := f.summary.FindStringSubmatch(line)
 		for _, number := range m[min(1, len(m)):] {
 			if n, err := strconv.Atoi(number); err == nil {
 				total += n

@@ -41,7 +41,7 @@ func Type() hooks.Type {
 	return hooks.Type{
 		Name:        "test_filter",
 		Description: "Shortens the output of test runs (cargo, pytest, jest, go, rspec, mix) to the summary and the failures.",
-		Events:      []hooks.Event{hooks.ToolAfter},
+		Events:      []hooks.Event{hooks.MetaAfter, hooks.ToolAfter},
 		Level:       hooks.Tool, OnError: hooks.Ignore, Priority: 700, Timeout: 2 * time.Second, Inline: true,
 		Schema: json.RawMessage(schema),
 		New:    func(i hooks.Instance) (hooks.Hook, error) { return open(i.Config) },
