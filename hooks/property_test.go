@@ -1,6 +1,7 @@
 package hooks_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,7 @@ const (
 	fail
 	panics
 	reject
+	answer // after the call it is an edit
 	acts
 )
 
@@ -29,6 +31,7 @@ const (
 type plan struct {
 	before, after act
 	policy        hooks.OnError
+	observe       bool
 }
 
 // TestRandomChains compares chains of random hooks with a model of the rules: who
@@ -40,23 +43,31 @@ func TestRandomChains(t *testing.T) {
 	for i := range 3000 {
 		plans := make([]plan, rng.IntN(7))
 		for j := range plans {
-			plans[j] = plan{weighted(rng), weighted(rng), [...]hooks.OnError{hooks.Fail, hooks.Ignore}[rng.IntN(2)]}
+			plans[j] = plan{weighted(rng), weighted(rng), [...]hooks.OnError{hooks.Fail, hooks.Ignore}[rng.IntN(2)], rng.IntN(5) == 0}
 		}
 		var d diary
 		entries := make([]hooks.Entry, len(plans))
 		for j, p := range plans {
 			entries[j] = hooks.Entry{Name: fmt.Sprintf("%d", j), Priority: j, OnError: p.policy, Hook: p.hook(&d, j), Inline: j%2 == 0}
+			if p.observe {
+				entries[j].Mode = hooks.Observe
+			}
 		}
 		rng.Shuffle(len(entries), func(a, b int) { entries[a], entries[b] = entries[b], entries[a] })
 		c := newCall()
 		c.Args = json.RawMessage(`args`)
+		result := randomResult(rng)
+		exact := bytes.Clone(result)
 		err := r.Run(t.Context(), hooks.Compile(entries, c), c, func(_ context.Context, c *hooks.Call) error {
 			d.note("work(%s)", c.Args)
-			c.Result = json.RawMessage(`result`)
+			c.Result = result
 			return nil
 		})
+		if !bytes.Equal(result, exact) || c.Raw != nil && &c.Raw[0] != &result[0] {
+			t.Fatalf("chain %d: the bytes that the work gave were changed in place", i)
+		}
 		got := fmt.Sprintf("%s | %s | %v | %d warnings", d.String(), c.Result, err != nil, len(c.Warnings))
-		if want := model(plans); got != want {
+		if want := model(plans, string(exact)); got != want {
 			t.Fatalf("chain %d: %+v\ngot  %s\nwant %s", i, plans, got, want)
 		}
 	}
@@ -81,6 +92,10 @@ func (p plan) hook(d *diary, n int) hooks.Hook {
 				return errors.New("failed")
 			case panics:
 				panic("failed")
+			case answer:
+				if sign == "+" {
+					c.Result = json.RawMessage(`answer`)
+				}
 			case reject:
 				return hooks.Reject(core.HookRejected, "no")
 			}
@@ -97,42 +112,77 @@ func (p plan) hook(d *diary, n int) hooks.Hook {
 	}
 }
 
-// model says what must come of a chain.
-func model(plans []plan) string {
-	var lines []string
-	args, result, failed, warnings, entered := "args", "", false, 0, 0
-	blocks := func(p plan, a act) bool { return a == reject || (a == fail || a == panics) && p.policy == hooks.Fail }
+// randomResult is a result of a tool as no encoder would write it: with spaces,
+// large numbers, escapes and members that nobody knows.
+func randomResult(rng *rand.Rand) json.RawMessage {
+	parts := [...]string{`"n": 1.0e2`, `"big":12345678901234567890`, `"u":"\u00e9\/\u0000"`, `"isError":false`, `"content":[ {"type":"text","text":"a"},{"type":"hologram"} ]`,
+		`"structuredContent":{"b":1,"a":2}`, `"n":2`, `"_meta":{ }`}
+	rng.Shuffle(len(parts), func(a, b int) { parts[a], parts[b] = parts[b], parts[a] })
+	return json.RawMessage("{ " + strings.Join(parts[:rng.IntN(len(parts)+1)], " ,") + "\n}")
+}
+
+// model says what must come of a chain around work that gives this result.
+func model(plans []plan, worked string) string {
+	m := outcome{args: "args"}
+	stops := m.in(plans)
+	if !stops {
+		m.lines = append(m.lines, fmt.Sprintf("work(%s)", m.args))
+		m.result = worked
+	}
+	m.out(plans)
+	return fmt.Sprintf("%s | %s | %v | %d warnings", strings.Join(m.lines, " "), m.result, m.failed, m.warnings)
+}
+
+// outcome is what becomes of a call in the model.
+type outcome struct {
+	lines             []string
+	args, result      string
+	failed            bool
+	warnings, entered int
+}
+
+func (p plan) blocks(a act) bool {
+	return !p.observe && (a == reject || (a == fail || a == panics) && p.policy == hooks.Fail)
+}
+
+func (m *outcome) in(plans []plan) (stops bool) {
 	for n, p := range plans {
-		lines = append(lines, fmt.Sprintf("+%d", n))
-		entered++
-		if blocks(p, p.before) {
-			failed = true
-			break
-		}
-		switch p.before {
-		case edit:
-			args += fmt.Sprintf("+%d", n)
-		case fail, panics:
-			warnings++
-		}
-	}
-	if !failed {
-		lines = append(lines, fmt.Sprintf("work(%s)", args))
-		result = "result"
-	}
-	for n := entered - 1; n >= 0; n-- {
-		p := plans[n]
-		lines = append(lines, fmt.Sprintf("-%d", n))
+		m.lines = append(m.lines, fmt.Sprintf("+%d", n))
+		m.entered++
 		switch {
-		case blocks(p, p.after):
-			failed, result = true, ""
-		case p.after == edit && result != "":
-			result += fmt.Sprintf("-%d", n)
-		case p.after == fail || p.after == panics:
-			warnings++
+		case p.blocks(p.before):
+			m.failed = true
+			return true
+		case p.observe:
+		case p.before == edit, p.before == answer:
+			m.args += fmt.Sprintf("+%d", n)
+			if p.before == answer {
+				m.result = "answer"
+				return true
+			}
+		case p.before == fail, p.before == panics:
+			m.warnings++
 		}
 	}
-	return fmt.Sprintf("%s | %s | %v | %d warnings", strings.Join(lines, " "), result, failed, warnings)
+	return false
+}
+
+func (m *outcome) out(plans []plan) {
+	for n := m.entered - 1; n >= 0; n-- {
+		p := plans[n]
+		m.lines = append(m.lines, fmt.Sprintf("-%d", n))
+		switch {
+		case p.blocks(p.after):
+			m.failed, m.result = true, ""
+		case p.observe:
+		case p.after == edit || p.after == answer:
+			if m.result != "" {
+				m.result += fmt.Sprintf("-%d", n)
+			}
+		case p.after == fail || p.after == panics:
+			m.warnings++
+		}
+	}
 }
 
 func BenchmarkRun(b *testing.B) {
