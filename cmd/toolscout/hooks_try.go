@@ -166,14 +166,15 @@ func (p *program) trial(t trial) {
 		fmt.Fprintf(p.stdout, "%s before: %s\n%s after:  %s\n", half.name, orNone(half.before), half.name, orNone(half.after))
 	}
 	for _, e := range t.Effects {
-		line := e.Event + ": " + e.Did
+		var line strings.Builder
+		line.WriteString(e.Event + ": " + e.Did)
 		if e.Message != "" {
-			line += ": " + e.Message
+			line.WriteString(": " + e.Message)
 		}
 		for k, v := range e.Notes {
-			line += fmt.Sprintf(" %s=%v", k, v)
+			fmt.Fprintf(&line, " %s=%v", k, v)
 		}
-		fmt.Fprintln(p.stdout, line)
+		fmt.Fprintln(p.stdout, line.String())
 	}
 	for _, w := range t.Warnings {
 		fmt.Fprintf(p.stdout, "warning: %s\n", w)
