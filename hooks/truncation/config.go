@@ -32,8 +32,8 @@ const (
 	keepHeadTail = "head_tail"
 )
 
-// schema says why the defaults are what they are.
-var schema = json.RawMessage(fmt.Sprintf(`{
+// settings says why the defaults are what they are.
+var settings = json.RawMessage(fmt.Sprintf(`{
   "type": "object",
   "additionalProperties": false,
   "properties": {

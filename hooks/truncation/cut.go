@@ -20,46 +20,49 @@ type cutting struct {
 	// valid reports whether structured content may be so.
 	valid func(json.RawMessage) bool
 
-	left   budget // for the text still to come
-	binary int    // bytes of binary content still to come
+	left budget // for the text still to come
 	// structured is what became of structured content: "shortened", "left out" or "".
 	structured string
 }
 
-// piece is a block, or structured content, with what it takes of the budget.
+// piece is a block, or structured content, with what it takes of the budget: of
+// binary content nothing, unless it is too large and a marker stands for it.
 type piece struct {
 	result.Content
 	size budget
+	gone string // the marker
 }
 
 // run brings the result within the limits. What is within them stays as it is.
 func (c *cutting) run() {
-	c.left, c.binary = c.all(), c.MaxBinaryBytes
-	if c.binary == 0 {
-		c.binary = unlimited
-	}
+	c.left = c.all()
 	blocks := c.Blocks()
 	pieces := make([]piece, 0, len(blocks)+1)
-	for _, b := range blocks {
-		pieces = append(pieces, c.piece(b.Content()))
+	binary := c.MaxBinaryBytes
+	for i, b := range blocks {
+		p := piece{Content: b.Content()}
+		switch {
+		case p.Blob == nil:
+			p.size = c.left.sizeOf(p.Text)
+		case c.MaxBinaryBytes == 0 || len(p.Blob) <= binary:
+			binary -= len(p.Blob)
+		default:
+			p.gone = c.leftOut(i, describe(b.Type, p))
+			p.size = c.left.sizeOf(p.gone)
+		}
+		pieces = append(pieces, p)
 	}
 	mirror := -1
 	if c.Structured() != nil {
 		if mirror = c.Mirror(); mirror < 0 {
-			pieces = append(pieces, c.piece(result.Content{Text: string(c.Structured())}))
+			text := string(c.Structured())
+			pieces = append(pieces, piece{Content: result.Content{Text: text}, size: c.left.sizeOf(text)})
 		}
 	}
 	c.each(pieces, len(blocks))
 	if mirror >= 0 {
 		c.follow(mirror, pieces[mirror])
 	}
-}
-
-func (c *cutting) piece(content result.Content) piece {
-	if content.Blob != nil {
-		return piece{Content: content}
-	}
-	return piece{content, c.left.sizeOf(content.Text)}
 }
 
 // each goes through the pieces, of which those from blocks on are no blocks. Room is
@@ -104,12 +107,9 @@ func (c *cutting) needs(pieces []piece) []budget {
 
 // one brings block i within what it may have and gives what it takes then.
 func (c *cutting) one(i int, p piece, allowed budget) budget {
-	if p.Blob != nil {
-		if len(p.Blob) <= c.binary {
-			c.binary -= len(p.Blob)
-			return budget{}
-		}
-		return c.replace(i, describe(c.Blocks()[i].Type, p))
+	if p.gone != "" {
+		c.SetBlock(i, result.TextBlock(p.gone, nil))
+		return p.size
 	}
 	if allowed.holds(p.size) {
 		return p.size
@@ -120,14 +120,9 @@ func (c *cutting) one(i int, p piece, allowed budget) budget {
 			return c.left.sizeOf(text)
 		}
 	}
-	return c.replace(i, describe(c.Blocks()[i].Type, p))
-}
-
-// replace puts a marker in the place of a block.
-func (c *cutting) replace(i int, what string) budget {
-	text := c.leftOut(i, what)
-	c.SetBlock(i, result.TextBlock(text, nil))
-	return c.left.sizeOf(text)
+	marker := c.leftOut(i, describe(c.Blocks()[i].Type, p))
+	c.SetBlock(i, result.TextBlock(marker, nil))
+	return c.left.sizeOf(marker)
 }
 
 // describe names a block that is left out: its type, and what it says of itself in

@@ -12,25 +12,27 @@ package truncation
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/postgres"
+	"github.com/toolscout/toolscout/core/schema"
 	"github.com/toolscout/toolscout/hooks"
 	"github.com/toolscout/toolscout/hooks/result"
 )
 
 // Type makes the type response_truncation, which keeps whole results in store.
 func Type(store *postgres.Store) hooks.Type {
-	schemas := newSchemas()
+	schemas := &schema.Cache{}
 	return hooks.Type{
 		Name: "response_truncation",
 		Description: "Shortens results that are too long, by bytes and by estimated tokens, with a marker that says what is missing. " +
 			"JSON stays JSON. The rest can be read for a while, as an MCP resource and at /v1/results.",
 		Events: []hooks.Event{hooks.ToolAfter, hooks.MetaAfter},
 		Level:  hooks.Tool, OnError: hooks.Ignore, Priority: 400, Inline: true,
-		Schema: schema,
+		Schema: settings,
 		New: func(i hooks.Instance) (hooks.Hook, error) {
 			c, err := readConfig(i.Config)
 			if err != nil {
@@ -45,7 +47,7 @@ func Type(store *postgres.Store) hooks.Type {
 type truncation struct {
 	config
 	store   *postgres.Store
-	schemas *schemas
+	schemas *schema.Cache
 }
 
 // Before does nothing.
@@ -60,7 +62,7 @@ func (t *truncation) After(_ context.Context, c *hooks.Call) error {
 	if err != nil {
 		return err
 	}
-	cut := cutting{config: t.config, Result: r, link: t.link(c), valid: t.schemas.of(c.Tool)}
+	cut := cutting{config: t.config, Result: r, link: t.link(c), valid: t.valid(c.Tool)}
 	cut.run()
 	whole, left := c.Result, r.Bytes()
 	if len(left) == len(whole) && &left[0] == &whole[0] {
@@ -74,6 +76,22 @@ func (t *truncation) After(_ context.Context, c *hooks.Call) error {
 		t.keepAtEnd(c, cut.id, whole)
 	}
 	return nil
+}
+
+// valid tells structured content that a tool's output schema allows. Of a schema that
+// cannot be used nobody knows.
+func (t *truncation) valid(tool *core.Tool) func(json.RawMessage) bool {
+	return func(content json.RawMessage) bool {
+		if tool == nil || len(tool.OutputSchema) == 0 {
+			return true
+		}
+		in, faults := schema.Decode(content)
+		if len(faults) > 0 {
+			return false
+		}
+		faults, unchecked := t.schemas.Of(tool.SchemaHash, tool.OutputSchema).Check(in)
+		return len(faults) == 0 && unchecked == ""
+	}
 }
 
 // link says where the rest of a call's result will be.
