@@ -27,6 +27,9 @@ func String(b []byte) (string, bool) {
 	return s, err == nil
 }
 
+// escapes are what stands for what behind a backslash.
+var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
 // unescaped replaces the escapes in a string, unless one is half of a surrogate pair.
 func unescaped(s []byte) ([]byte, bool) {
 	out := make([]byte, 0, len(s))
@@ -50,11 +53,11 @@ func unescaped(s []byte) ([]byte, bool) {
 			out = utf8.AppendRune(out, rune(r))
 			i += 4
 		} else {
-			at := bytes.IndexByte([]byte(`"\/bfnrt`), s[i])
-			if at < 0 {
+			c := escapes[s[i]]
+			if c == 0 {
 				return nil, false
 			}
-			out = append(out, "\"\\/\b\f\n\r\t"[at])
+			out = append(out, c)
 		}
 		from = i + 1
 	}
