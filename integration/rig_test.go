@@ -136,6 +136,8 @@ type outcome struct {
 	IsError bool
 	// Body is the structured answer.
 	Body json.RawMessage
+	// Raw is the whole of what a real tool answered.
+	Raw json.RawMessage `json:"-"`
 }
 
 func (o outcome) String() string {
@@ -165,7 +167,7 @@ func fromMCP(raw []byte) (outcome, error) {
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return outcome{}, err
 	}
-	o := outcome{IsError: a.IsError, Body: a.StructuredContent}
+	o := outcome{IsError: a.IsError, Body: a.StructuredContent, Raw: raw}
 	if len(a.Content) > 0 {
 		o.Text = a.Content[0].Text
 	}

@@ -26,6 +26,7 @@ var descriptions = map[string]string{
 	"html":    "Answers with a web page",
 	"cut":     "Breaks off in the middle of its answer",
 	"changed": "Says that its list of tools has changed",
+	"say":     "Answers with the result that it is given",
 }
 
 // tool is an entry of tools/list.
@@ -87,8 +88,9 @@ func (s *server) call(m message, say, reply func(string)) {
 		log.Fatal(err)
 	}
 	var args struct {
-		N    int    `json:"n"`
-		File string `json:"file"`
+		N      int             `json:"n"`
+		File   string          `json:"file"`
+		Result json.RawMessage `json:"result"`
 	}
 	if err := json.Unmarshal(p.Arguments, &args); err != nil {
 		log.Fatal(err)
@@ -133,6 +135,8 @@ func (s *server) call(m message, say, reply func(string)) {
 			log.Fatal(err)
 		}
 		text(fmt.Sprint(cmd.Process.Pid))
+	case "say":
+		reply(string(args.Result))
 	case "garbage":
 		say("Loading model… done")
 		say(`{"half":`)
