@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -68,9 +69,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	m.requests = append(m.requests, request{r.URL.Path, r.Header.Get("Authorization"), body})
 	m.mu.Unlock()
-	for name, values := range m.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), m.header)
 	if m.status != 0 {
 		w.WriteHeader(m.status)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -117,12 +118,7 @@ func (f *framework) claimed(lines []string) int {
 }
 
 func matches(re *regexp.Regexp, lines []string) bool {
-	for _, line := range lines {
-		if re.MatchString(line) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(lines, re.MatchString)
 }
 
 // last gives the last n lines that are not empty, without colours.
