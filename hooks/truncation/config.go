@@ -2,7 +2,6 @@ package truncation
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/toolscout/toolscout/core"
@@ -33,7 +32,7 @@ const (
 )
 
 // settings says why the defaults are what they are.
-var settings = json.RawMessage(fmt.Sprintf(`{
+var settings = json.RawMessage(`{
   "type": "object",
   "additionalProperties": false,
   "properties": {
@@ -47,7 +46,7 @@ var settings = json.RawMessage(fmt.Sprintf(`{
     "ttl": {"type": "string", "default": "15m", "description": "How long it is kept: 1s to 24h."},
     "page_size": {"type": "integer", "minimum": 1024, "maximum": 1048576, "default": 32768, "description": "How many bytes are read of it at a time."}
   }
-}`))
+}`)
 
 func readConfig(raw json.RawMessage) (config, error) {
 	c := config{MaxBytes: 64 << 10, MaxTokens: 20000, MaxBlockBytes: 32 << 10, MaxBlockTokens: 10000,
