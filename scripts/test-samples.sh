@@ -204,7 +204,8 @@ END
 sample pytest-fail pytest -p no:cacheprovider
 sample pytest-fail-verbose pytest -p no:cacheprovider -v
 sample pytest-fail-short pytest -p no:cacheprovider --tb=short -q
-sample pytest-fail-line pytest -p no:cacheprovider --tb=line
+# Where it sees CI, pytest cuts nothing.
+sample pytest-fail-line env CI=true pytest -p no:cacheprovider --tb=line
 sample pytest-color pytest -p no:cacheprovider --color=yes
 cat >test_many.py <<'END'
 import pytest
@@ -215,7 +216,7 @@ def test_even(n):
     rows = [f"row {i}: " + "x" * 60 for i in range(20)]
     assert n % 2 == 0 and len(rows) == n, "\n".join(rows)
 END
-sample pytest-many pytest -p no:cacheprovider test_many.py
+sample pytest-many env CI=true pytest -p no:cacheprovider test_many.py
 sample pytest-stop pytest -p no:cacheprovider -x test_many.py test_orders.py
 cat >test_broken.py <<'END'
 import no_such_module
