@@ -102,12 +102,13 @@ func (b *Bus) Run(ctx context.Context) error {
 	if !found {
 		return nil
 	}
+	begin := b.seen
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { b.tail(ctx); return nil })
 	g.Go(func() error { b.listen(ctx); return nil })
 	g.Go(func() error { b.prune(ctx); return nil })
 	if b.config.Handle != nil {
-		g.Go(func() error { b.handle(ctx); return nil })
+		g.Go(func() error { b.handle(ctx, begin); return nil })
 	}
 	return g.Wait()
 }
@@ -142,10 +143,7 @@ func (b *Bus) prune(ctx context.Context) {
 
 // handle gives this instance's own events to hooks. It is a subscription like any
 // other, but one that goes on where it was when it did not keep up.
-func (b *Bus) handle(ctx context.Context) {
-	b.mu.Lock()
-	after := b.seen
-	b.mu.Unlock()
+func (b *Bus) handle(ctx context.Context, after int64) {
 	for ctx.Err() == nil {
 		s := b.subscribe(after, func(e *postgres.Event) bool { return e.Ours && !isCall(e.Type) })
 		after = b.handleFrom(ctx, s, after)
@@ -170,7 +168,6 @@ func (b *Bus) handleFrom(ctx context.Context, s *Subscription, after int64) int6
 		}
 		for _, e := range batch.Events {
 			b.config.Handle(ctx, e)
-			after = e.ID
 		}
 		after = batch.Last
 	}

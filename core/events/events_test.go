@@ -199,10 +199,15 @@ func TestSlow(t *testing.T) {
 	bus := newInstance(t, newURL(t), func(c *events.Config) { c.Buffer = 10 })
 	after := last(t, bus)
 	slow, fast := bus.subscribe(t, events.Filter{After: events.Latest}), bus.subscribe(t, events.Filter{After: events.Latest})
-	// Joined, they both hear the first.
 	publish(t, bus, numbered("n", 0))
 	read(t, slow, 1)
 	read(t, fast, 1)
+	// Only who has caught up can fall behind.
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if batch, err := slow.Next(ended); !errors.Is(err, context.Canceled) || batch.Last != after+1 {
+		t.Fatalf("got %+v, %v", batch, err)
+	}
 	for n := 1; n <= 12; n++ {
 		publish(t, bus, numbered("n", n))
 		read(t, fast, 1)
