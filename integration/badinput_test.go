@@ -187,7 +187,7 @@ func mcpAttempts() []attempt {
 	add("very deep message", deep(2_000_000), 400, "error")
 	add("10 MB", toolCall("discover_tools", `{"query":"`+strings.Repeat("x", 10<<20)+`"}`), 413, "4194304")
 	add("unknown method", rpc("tools/destroy", `{}`), 200, "-32601")
-	add("absent family", rpc("resources/list", `{}`), 200, "-32601")
+	add("absent family", rpc("prompts/list", `{}`), 200, "-32601")
 	add("unknown tool", toolCall("destroy", `{}`), 200, "-32602")
 	add("an action that is not for MCP", toolCall("list_tools", `{}`), 200, "-32602")
 	add("call without params", `{"jsonrpc":"2.0","id":7,"method":"tools/call"}`, 400, "-32600")
