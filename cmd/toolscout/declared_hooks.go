@@ -47,6 +47,9 @@ func declaredHook(set *hookset.Set, cfg config.Config, h config.Hook) (hooks.Def
 		typ = *h.Settings.Type
 	}
 	t, known := set.Type(typ)
+	if !known && h.Settings.Type != nil {
+		return hooks.Definition{}, fmt.Errorf("%s: there is no type %q; there are %s", cfg.At(key+".type"), typ, typeNames(set))
+	}
 	if !known {
 		return hooks.Definition{}, fmt.Errorf("%s: there is no type %q; say with type = … which it is: %s", cfg.At(key), typ, typeNames(set))
 	}

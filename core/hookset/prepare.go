@@ -154,7 +154,8 @@ func (f *faults) events(k *kind, d hooks.Definition) {
 		f.add("/events", "holds %d entries, of which %d are allowed", len(d.Events), maxList)
 		return
 	}
-	happens := len(d.Events) == 0
+	// Of a level that is none, that is all there is to say.
+	happens := len(d.Events) == 0 || !slices.Contains([]hooks.Level{"", hooks.Meta, hooks.Tool}, d.Level)
 	for i, e := range d.Events {
 		at := fmt.Sprintf("/events/%d", i)
 		inCalls := slices.Contains(ofCalls, e)
