@@ -67,8 +67,10 @@ type instance struct {
 	url     string
 	dataDir string
 	log     logFile
-	exited  chan struct{}
-	err     error // how it exited; read after exited
+	// database is where it keeps everything.
+	database string
+	exited   chan struct{}
+	err      error // how it exited; read after exited
 }
 
 // start runs toolscout serve and waits until it listens.
@@ -96,7 +98,7 @@ func launch(t testing.TB, o options) *instance {
 	if o.database == "" {
 		o.database = pgtest.URL(t)
 	}
-	s := &instance{t: t, dataDir: o.dataDir, log: newLog(t), exited: make(chan struct{})}
+	s := &instance{t: t, dataDir: o.dataDir, database: o.database, log: newLog(t), exited: make(chan struct{})}
 	s.cmd = exec.Command(binary, append([]string{"serve"}, o.args...)...)
 	s.cmd.Env = append(cleanEnv(), "TOOLSCOUT_ADDR=127.0.0.1:0", "TOOLSCOUT_ADMIN_TOKEN="+adminToken, "TOOLSCOUT_DATA_DIR="+o.dataDir)
 	if o.database != "embedded" {
