@@ -19,6 +19,9 @@ type Type struct {
 	// Events are those that it can act on; nil means the four of the chains. What
 	// else happens is handed to hooks that are a Handler.
 	Events []Event
+	// Paired hooks take something before a call that they give back after it: their
+	// events cannot name the one without the other.
+	Paired bool
 	// What a definition has that does not say otherwise. Level "" is both; a zero
 	// Mode, OnError or Timeout is the mechanism's own default.
 	Level    Level

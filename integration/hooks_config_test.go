@@ -229,9 +229,9 @@ func TestHooksDiscovered(t *testing.T) {
 	becomes("one")
 	write(stamp("two"))
 	becomes("two")
-	write("def after_call(ctx, result)\n")
+	write("def after_call(ctx, result):\n    return nowhere\n")
 	eventually(t, "say that it does not compile", func() error {
-		if h := s.hook("script:stamp"); !strings.Contains(h.State.Reason, "stamp.star:1") || !strings.Contains(s.log.String(), "stamp.star:1") {
+		if h := s.hook("script:stamp"); !strings.Contains(h.State.Reason, "stamp.star:2:12") || !strings.Contains(s.log.String(), "stamp.star:2:12") {
 			return fmt.Errorf("it is %+v", h)
 		}
 		return nil

@@ -148,10 +148,9 @@ var scopes = []here{
 	{"own user", 0, -1, true}, {"own user+server", 0, 0, true},
 }
 
-// covers reports whether a call is in scope. A search is on no server, and which
-// server a call of execute_tool is for is not known yet around it.
+// covers reports whether a call is in scope. A search is on no server.
 func (h here) covers(p probe, user, server int) bool {
-	return (h.user < 0 || h.user == user) && (h.server < 0 || p == inner && h.server == server)
+	return (h.user < 0 || h.user == user) && (h.server < 0 || p != finds && h.server == server)
 }
 
 // TestHooksMatrix has every type of hook act in both chains and in every scope, made

@@ -42,6 +42,8 @@ type action struct {
 	compiled *schema.Schema
 	// slow actions set their deadline themselves.
 	slow bool
+	// ofTool actions are about the tool in tool_id.
+	ofTool bool
 	// config marks a change of configuration.
 	config bool
 	// aboutHooks actions do not go through the caller's own hooks: whoever made one
@@ -57,8 +59,8 @@ func (g *Gateway) actionTable() map[string]action {
 	table := map[string]action{}
 	for _, a := range []action{
 		{name: DiscoverTools, input: discoverInput, run: g.discover},
-		{name: GetToolSchema, input: toolIDInput, run: g.toolSchema},
-		{name: ExecuteTool, input: executeInput, run: g.execute, slow: true},
+		{name: GetToolSchema, input: toolIDInput, run: g.toolSchema, ofTool: true},
+		{name: ExecuteTool, input: executeInput, run: g.execute, ofTool: true, slow: true},
 		{name: ListToolDomains, input: nothingInput, run: g.listDomains},
 		{name: BrowseToolDomain, input: browseInput, run: g.browse},
 		{name: ListServers, input: listServersInput, run: g.listServers},

@@ -89,7 +89,7 @@ func (g *Gateway) toolSchema(ctx context.Context, t task) (json.RawMessage, erro
 	if refusal := r.refuse(args.ToolID); refusal != nil {
 		return nil, refusal
 	}
-	t.outer.Tool, t.outer.Server = r.tool, r.server
+	r.name(t.outer)
 	return core.EncodeJSON(ToolSchema{ID: r.tool.ID, Name: r.tool.Name, Title: r.tool.Title, Description: r.tool.Description,
 		Domain: r.tool.Domain, ServerID: r.server.ID, ServerName: r.server.Name, InputSchema: objectOr(r.tool.InputSchema),
 		OutputSchema: objectOrNil(r.tool.OutputSchema), Annotations: objectOrNil(r.tool.Annotations), SchemaHash: r.tool.SchemaHash})

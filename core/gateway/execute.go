@@ -30,9 +30,7 @@ func (g *Gateway) execute(ctx context.Context, t task) (json.RawMessage, error) 
 		return nil, err
 	}
 	audit.Note(t.outer, r.tool, r.server)
-	if r.access != core.Invisible {
-		t.outer.Tool, t.outer.Server = r.tool, r.server
-	}
+	r.name(t.outer)
 	inner := &hooks.Call{RequestID: t.request.ID, Level: hooks.Tool, Via: t.Via, Action: t.Action,
 		Principal: t.request.Principal, Tool: r.tool, Server: r.server,
 		Original: orEmpty(args.Params), Args: orEmpty(args.Params)}

@@ -50,7 +50,10 @@ func (g *Gateway) Effective(ctx context.Context, req core.Request, p core.Princi
 	}
 	if g.config.Hooks != nil {
 		var err error
-		if x.Explanation, err = g.config.Hooks.Effective(ctx, p, ExecuteTool, r.tool, r.server); err != nil {
+		outer := &hooks.Call{Level: hooks.Meta, Action: ExecuteTool, Principal: p}
+		r.name(outer)
+		inner := &hooks.Call{Level: hooks.Tool, Action: ExecuteTool, Principal: p, Tool: r.tool, Server: r.server}
+		if x.Explanation, err = g.config.Hooks.Effective(ctx, outer, inner); err != nil {
 			return Explanation{}, err
 		}
 	}

@@ -114,10 +114,12 @@ func (g *Gateway) Call(ctx context.Context, req core.Request, c Call) (json.RawM
 	configured := g.configured(ctx, req.Principal)
 	defer configured.Release()
 	var how executed
+	t := task{Call: c, request: req, outer: call, configured: configured, executed: &how}
+	if err := g.foresee(ctx, act, t); err != nil {
+		configured.err = cmp.Or(configured.err, err)
+	}
 	ended := g.announce(call, true)
-	err := g.through(ctx, configured, call, func(ctx context.Context, call *hooks.Call) error {
-		return g.serve(ctx, act, task{Call: c, request: req, outer: call, configured: configured, executed: &how})
-	})
+	err := g.through(ctx, configured, call, func(ctx context.Context, _ *hooks.Call) error { return g.serve(ctx, act, t) })
 	ended()
 	call.End(context.WithoutCancel(ctx))
 	if err != nil {

@@ -200,3 +200,46 @@ func TestAuditSettingsReachBothRows(t *testing.T) {
 		t.Errorf("got %s", audits[0].Details)
 	}
 }
+
+// TestServersOnTheOuterChain: a hook for a server acts around execute_tool and
+// get_tool_schema when they are about a tool of it that the caller can see, by id or
+// by name, and around nothing else.
+func TestServersOnTheOuterChain(t *testing.T) {
+	t.Parallel()
+	for name, scope := range map[string]func(*hooks.Entry, core.Server){
+		"scope":     func(e *hooks.Entry, s core.Server) { e.ServerID = s.ID },
+		"condition": func(e *hooks.Entry, s core.Server) { e.Servers = []string{s.Name} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			ann := w.person("ann")
+			one, ids := w.server(core.Server{Name: "one", Prefix: "one_"})
+			_, others := w.server(core.Server{Name: "two", Prefix: "two_"})
+			secret, hidden := w.server(core.Server{Name: "secret", Prefix: "secret_", Visibility: core.Hidden})
+			no := funcs{before: func(context.Context, *hooks.Call) error { return hooks.Reject(core.HookRejected, "not here") }}
+			for _, s := range []core.Server{one, secret} {
+				e := hooks.Entry{Name: "no " + s.Name, Level: hooks.Meta, Hook: no}
+				scope(&e, s)
+				w.hooks = append(w.hooks, e)
+			}
+			for _, tc := range []struct {
+				action, args string
+				want         error
+			}{
+				{gateway.ExecuteTool, `{"tool_id":"` + ids["echo"] + `","params":{"text":"x"}}`, core.HookRejected},
+				{gateway.ExecuteTool, `{"tool_id":"one_echo","params":{"text":"x"}}`, core.HookRejected},
+				{gateway.GetToolSchema, `{"tool_id":"one_echo"}`, core.HookRejected},
+				{gateway.ExecuteTool, `{"tool_id":"` + others["echo"] + `","params":{"text":"x"}}`, nil},
+				{gateway.ExecuteTool, `{"tool_id":"` + hidden["echo"] + `","params":{"text":"x"}}`, core.NotFound},
+				{gateway.ExecuteTool, `{"tool_id":"nothing"}`, core.NotFound},
+				{gateway.ExecuteTool, `{}`, core.InvalidParams},
+				{gateway.ListToolDomains, `{}`, nil},
+			} {
+				if _, err := w.call(ann, tc.action, tc.args); !errors.Is(err, tc.want) {
+					t.Errorf("%s %s: got %v, want %v", tc.action, tc.args, err, tc.want)
+				}
+			}
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/hooks"
 	hookaccess "github.com/toolscout/toolscout/hooks/access"
 )
 
@@ -13,6 +14,40 @@ type resolved struct {
 	tool   *core.Tool
 	server *core.Server
 	access core.Access
+}
+
+// name tells the hooks of the outer chain which tool a call is about, if the caller
+// can see it.
+func (r resolved) name(outer *hooks.Call) {
+	if r.access != core.Invisible {
+		outer.Tool, outer.Server = r.tool, r.server
+	}
+}
+
+// foresee names the tool that a call is going to be about before its outer chain is
+// put together, where hooks of servers wait there. What hooks do to tool_id does not
+// change the chain. Only what is not known now could be known later: that is an error.
+func (g *Gateway) foresee(ctx context.Context, act action, t task) error {
+	if !act.ofTool || !t.configured.OfServers() {
+		return nil
+	}
+	args, err := read[struct {
+		ToolID string `json:"tool_id"`
+	}](t.outer.Args)
+	if err != nil || args.ToolID == "" {
+		return nil // which the action says, in the chain
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.config.Timeout)
+	defer cancel()
+	if t.view, err = g.config.Access.View(ctx, t.request.Principal); err != nil {
+		return err
+	}
+	r, err := g.resolve(ctx, t, args.ToolID)
+	if errors.Is(err, core.NotFound) || errors.Is(err, core.Conflict) {
+		return nil
+	}
+	r.name(t.outer)
+	return err
 }
 
 // resolve finds a tool by its id, whatever the caller is to it, or by an exposed

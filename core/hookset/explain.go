@@ -39,16 +39,15 @@ type Explained struct {
 	Why string `json:"why,omitempty"`
 }
 
-// Effective explains the chains of a principal's calls: the outer one around a
-// meta-tool, and the inner one around a tool, which may be nil.
-func (s *Set) Effective(ctx context.Context, p core.Principal, action string, t *core.Tool, server *core.Server) (Explanation, error) {
+// Effective explains the chains of one call of a principal: the outer one, around
+// the meta-tool, and the inner one, around the tool, whose Tool may be nil.
+func (s *Set) Effective(ctx context.Context, outer, inner *hooks.Call) (Explanation, error) {
+	p := outer.Principal
 	e, err := s.Entries(ctx, p)
 	if err != nil {
 		return Explanation{}, err
 	}
 	defer e.Release()
-	outer := &hooks.Call{Level: hooks.Meta, Action: action, Principal: p}
-	inner := &hooks.Call{Level: hooks.Tool, Action: action, Principal: p, Tool: t, Server: server}
 	x := Explanation{Outer: []Explained{}, Inner: []Explained{}, Skipped: []Explained{}}
 	in := map[string]bool{}
 	add := func(to *[]Explained, c *hooks.Call) {
@@ -61,7 +60,7 @@ func (s *Set) Effective(ctx context.Context, p core.Principal, action string, t 
 		}
 	}
 	add(&x.Outer, outer)
-	if t != nil {
+	if inner.Tool != nil {
 		add(&x.Inner, inner)
 	}
 	for _, one := range e.snapshot.instances {
@@ -137,7 +136,7 @@ func unmet(e *hooks.Entry, c *hooks.Call) string {
 
 func on(c *hooks.Call) string {
 	if c.Server == nil {
-		return ", and the server of a call is not known yet at the level meta"
+		return ", and no tool was named"
 	}
 	return fmt.Sprintf(", and the tool is on %q", c.Server.Name)
 }

@@ -38,7 +38,7 @@ func TestEffective(t *testing.T) {
 	if err := s.SetFile(f); err != nil {
 		t.Fatal(err)
 	}
-	x, err := s.Effective(t.Context(), ann, "execute_tool", &core.Tool{Name: "echo"}, &core.Server{ID: "s1", Name: "up"})
+	x, err := effective(t, s, ann, &core.Tool{Name: "echo"}, &core.Server{ID: "s1", Name: "up"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestEffective(t *testing.T) {
 	if diff := cmp.Diff(string(raw), wantJSON); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	if x, err = s.Effective(t.Context(), ann, "execute_tool", nil, nil); err != nil || len(x.Outer) != 1 || len(x.Inner) != 0 {
+	if x, err = effective(t, s, ann, nil, nil); err != nil || len(x.Outer) != 1 || len(x.Inner) != 0 {
 		t.Errorf("without a tool: %+v, %v", x, err)
 	}
 }
@@ -189,4 +189,11 @@ func TestHandlersDoNotGoRound(t *testing.T) {
 			t.Errorf("handled %d times", handled)
 		}
 	})
+}
+
+// effective explains a call of execute_tool.
+func effective(t *testing.T, s *hookset.Set, p core.Principal, tool *core.Tool, server *core.Server) (hookset.Explanation, error) {
+	t.Helper()
+	return s.Effective(t.Context(), &hooks.Call{Level: hooks.Meta, Action: "execute_tool", Principal: p, Tool: tool, Server: server},
+		&hooks.Call{Level: hooks.Tool, Action: "execute_tool", Principal: p, Tool: tool, Server: server})
 }

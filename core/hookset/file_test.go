@@ -114,7 +114,7 @@ func TestPrepare(t *testing.T) {
 	}{
 		"good": {change: func(*hooks.Definition) {}},
 		"unknown type": {func(d *hooks.Definition) { d.Type = "tga" },
-			[]core.Fault{{Pointer: "/type", Message: `there is no type "tga"; there are guard, handler, script, tag`}}},
+			[]core.Fault{{Pointer: "/type", Message: `there is no type "tga"; there are guard, handler, pair, script, tag`}}},
 		"no name":       {func(d *hooks.Definition) { d.Name = " " }, []core.Fault{{Pointer: "/name", Message: "is required"}}},
 		"control":       {func(d *hooks.Definition) { d.Name = "a\nb" }, []core.Fault{{Pointer: "/name", Message: "holds characters that a name cannot have"}}},
 		"level":         {func(d *hooks.Definition) { d.Level = "inner" }, []core.Fault{{Pointer: "/level", Message: `is "inner", and can be both, meta, tool`}}},
@@ -129,6 +129,10 @@ func TestPrepare(t *testing.T) {
 			d.Type, d.Events = "guard", []hooks.Event{hooks.ToolBefore, hooks.ToolAfter}
 		},
 			[]core.Fault{{Pointer: "/events/1", Message: "a guard does nothing at tool:after"}}},
+		"half of a pair": {func(d *hooks.Definition) {
+			d.Type, d.Events = "pair", []hooks.Event{hooks.ToolBefore}
+		},
+			[]core.Fault{{Pointer: "/events", Message: "a pair needs tool:before and tool:after together"}}},
 		"scope": {func(d *hooks.Definition) { d.Type, d.UserID = "guard", "ann" },
 			[]core.Fault{{Pointer: "/userId", Message: "a guard has no scope user, only global, server"}}},
 		"unknown member": {func(d *hooks.Definition) { d.Config = json.RawMessage(`{"a/b":1}`) },

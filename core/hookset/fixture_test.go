@@ -138,6 +138,7 @@ func (ts *types) all() []hooks.Type {
 		{Name: "tag", Description: "Puts a mark.", Level: hooks.Tool, OnError: hooks.Ignore, Priority: 100, Inline: true, Schema: json.RawMessage(tagSchema), New: makeTag},
 		{Name: "guard", Description: "Is for all.", Scopes: []hooks.Scope{hooks.Global, hooks.Server}, Events: []hooks.Event{hooks.ToolBefore},
 			Schema: json.RawMessage(tagSchema), New: makeTag},
+		{Name: "pair", Description: "Takes and gives back.", Paired: true, Schema: json.RawMessage(tagSchema), New: makeTag},
 		{Name: "handler", Description: "Hears of events.", Schema: json.RawMessage(`{"type":"object"}`), New: func(hooks.Instance) (hooks.Hook, error) {
 			if ts.handle != nil {
 				return handlerFunc(ts.handle), nil

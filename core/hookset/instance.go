@@ -161,8 +161,8 @@ func sentence(faults []core.Fault) string {
 		return "it is not valid"
 	}
 	text := faults[0].Message
-	if faults[0].Pointer != "" {
-		text = faults[0].Pointer + " " + text
+	if at := faults[0].Pointer; at != "" && at != "/config" { // of all of it
+		text = at + " " + text
 	}
 	return text
 }

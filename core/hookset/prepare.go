@@ -146,13 +146,21 @@ func (f *faults) scope(k *kind, d hooks.Definition) {
 }
 
 // ofCalls are the events of the chains.
-var ofCalls = []hooks.Event{hooks.MetaBefore, hooks.MetaAfter, hooks.ToolBefore, hooks.ToolAfter}
+var (
+	pairs   = [...][2]hooks.Event{{hooks.MetaBefore, hooks.MetaAfter}, {hooks.ToolBefore, hooks.ToolAfter}}
+	ofCalls = []hooks.Event{hooks.MetaBefore, hooks.MetaAfter, hooks.ToolBefore, hooks.ToolAfter}
+)
 
 // events refuses names that are none, and those that cannot happen.
 func (f *faults) events(k *kind, d hooks.Definition) {
 	if len(d.Events) > maxList {
 		f.add("/events", "holds %d entries, of which %d are allowed", len(d.Events), maxList)
 		return
+	}
+	for _, pair := range pairs {
+		if k.Paired && slices.Contains(d.Events, pair[0]) != slices.Contains(d.Events, pair[1]) {
+			f.add("/events", "a %s needs %s and %s together", d.Type, pair[0], pair[1])
+		}
 	}
 	// Of a level that is none, that is all there is to say.
 	happens := len(d.Events) == 0 || !slices.Contains([]hooks.Level{"", hooks.Meta, hooks.Tool}, d.Level)

@@ -32,6 +32,10 @@ func (s *Set) Entries(ctx context.Context, p core.Principal) (Entries, error) {
 	return Entries{n, n.of(p.TenantID)}, nil
 }
 
+// OfServers reports whether there are hooks for calls of some servers on the outer
+// chain: whoever puts it together has to know the server then.
+func (e Entries) OfServers() bool { return e.index != nil && e.index.ofServers }
+
 // Chain gives the hooks that one call goes through, outermost first.
 func (e Entries) Chain(c *hooks.Call) hooks.Chain {
 	if e.index == nil {

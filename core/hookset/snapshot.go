@@ -86,6 +86,8 @@ func (n *snapshot) release() {
 // other users and servers.
 type index struct {
 	entries map[place][]hooks.Entry
+	// ofServers: some act around meta-tools, for the calls of certain servers.
+	ofServers bool
 }
 
 // place is a scope with the user and server that it is about, by id or name.
@@ -96,6 +98,7 @@ func newIndex() *index { return &index{entries: map[place][]hooks.Entry{}} }
 func (x *index) add(in *instance) {
 	at := place{in.definition.UserID, in.definition.ServerID}
 	x.entries[at] = append(x.entries[at], in.entry)
+	x.ofServers = x.ofServers || in.entry.Level != hooks.Tool && (in.entry.ServerID != "" || len(in.entry.Servers) > 0)
 }
 
 // chain picks the entries that apply to a call.

@@ -24,7 +24,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/toolscout/toolscout/core"
@@ -45,7 +44,7 @@ func Type(s Shared) hooks.Type {
 		Name: "rate_limit",
 		Description: "Bounds how many calls are made in a time, and how many at once, for each user, agent, server or tool, " +
 			"on all instances together. What is too much is refused with rate_limited and when to try again.",
-		Level: hooks.Tool, OnError: hooks.Fail, Priority: 200, Inline: true,
+		Level: hooks.Tool, OnError: hooks.Fail, Priority: 200, Inline: true, Paired: true,
 		Schema: schema,
 		New:    func(i hooks.Instance) (hooks.Hook, error) { return newLimiter(s, i) },
 	}
@@ -76,15 +75,7 @@ func (l *limiter) Before(ctx context.Context, c *hooks.Call) error {
 		l.buckets.part(b)
 		return nil
 	}
-	var once sync.Once
-	leave := func(ctx context.Context, _ *hooks.Call) {
-		once.Do(func() {
-			b.slots.leave(ctx)
-			l.buckets.part(b)
-		})
-	}
-	c.SetValue(l, leave)
-	c.AtEnd(leave) // should After not be among the hook's events
+	c.SetValue(l, b)
 	return nil
 }
 
@@ -106,8 +97,10 @@ func (l *limiter) enter(ctx context.Context, b *bucket) error {
 
 // After frees the slot, however the call ended.
 func (l *limiter) After(ctx context.Context, c *hooks.Call) error {
-	if leave, ok := c.Value(l).(func(context.Context, *hooks.Call)); ok {
-		leave(ctx, c)
+	if b, ok := c.Value(l).(*bucket); ok {
+		c.SetValue(l, nil)
+		b.slots.leave(ctx)
+		l.buckets.part(b)
 	}
 	return nil
 }

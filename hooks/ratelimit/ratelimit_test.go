@@ -294,21 +294,6 @@ func TestSlotsOfTheDead(t *testing.T) {
 	})
 }
 
-// TestSlotsWithoutAfter: events that leave out the after keep no slot taken.
-func TestSlotsWithoutAfter(t *testing.T) {
-	t.Parallel()
-	bubble(t, `{"concurrency": 1}`, func(t *testing.T, _ *local, l *limit) {
-		l.entry.Events = []hooks.Event{hooks.ToolBefore}
-		for i := range 3 {
-			c := newCall("ann", "a", "s", "t")
-			if err := l.call(c, nil); err != nil {
-				t.Fatalf("call %d: %v", i, err)
-			}
-			c.End(t.Context())
-		}
-	})
-}
-
 // TestObserved: a dry run says what it would have done, and lets everything through.
 func TestObserved(t *testing.T) {
 	t.Parallel()
