@@ -94,6 +94,7 @@ var badInputs = []bad{
 	{"bad cursor of types", "GET", myHooks + "/types?cursor=%21", ``, 422},
 	{"hooks of an unknown tool", "GET", allHooks + "/effective?tool=nothing", ``, 404},
 	{"trial without a call", "POST", allHooks + "/test", `{"type":"say"}`, 422},
+	{"trial of a call with unknown fields", "POST", allHooks + "/test", `{"type":"say","call":{"tol":1,"tool":{"name":"x","nmae":"y"},"server":{"name":"x","url":"y"}}}`, 400},
 
 	{"user without a name", "POST", "/v1/admin/users", `{"name":""}`, 422},
 	{"user who exists", "POST", "/v1/admin/users", `{"name":"root"}`, 409},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"path"
 	"reflect"
 	"regexp"
 	"slices"
@@ -37,7 +38,7 @@ func describe(routes []route, version string) ([]byte, error) {
 	for _, rt := range routes {
 		doc.AddOperation(rt.operation(registry))
 		if rt.endpoint.body != nil {
-			closed[huma.DefaultSchemaNamer(rt.endpoint.body, "")] = true
+			closeWhole(registry, huma.DefaultSchemaNamer(rt.endpoint.body, ""), closed)
 		}
 	}
 	for name, schema := range registry.Map() {
@@ -47,6 +48,22 @@ func describe(routes []route, version string) ([]byte, error) {
 		}
 	}
 	return json.Marshal(doc)
+}
+
+// closeWhole marks a schema that is sent to us, and those of its parts.
+func closeWhole(registry huma.Registry, name string, closed map[string]bool) {
+	schema := registry.Map()[name]
+	if schema == nil || closed[name] {
+		return
+	}
+	closed[name] = true
+	for _, part := range schema.Properties {
+		for ; part.Items != nil; part = part.Items {
+		}
+		if part.Ref != "" {
+			closeWhole(registry, path.Base(part.Ref), closed)
+		}
+	}
 }
 
 const introduction = "What the gateway does for a caller and for an admin, over plain HTTP. " +
