@@ -283,6 +283,21 @@ func TestStreams_bounded_and_audited(t *testing.T) {
 	}
 }
 
+// TestStream_answered_by_a_hook is no stream, and says so.
+func TestStream_answered_by_a_hook(t *testing.T) {
+	t.Parallel()
+	w := streaming(t)
+	ann := w.person("ann")
+	w.hooks = []hooks.Entry{{Name: "answers", Level: hooks.Meta, Hook: funcs{before: func(_ context.Context, c *hooks.Call) error {
+		c.Result = json.RawMessage(`{}`)
+		return nil
+	}}}}
+	_, err := w.gateway.Events(t.Context(), w.request(ann), gateway.Call{Via: core.LevelHTTP}, nil)
+	if told := core.Public(err); told.Kind != core.HookRejected || !strings.Contains(told.Hint, gateway.StreamEvents) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // BenchmarkAnnounce is what announcing adds to a call.
 func BenchmarkAnnounce(b *testing.B) {
 	for _, listening := range []bool{false, true} {

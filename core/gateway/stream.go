@@ -45,6 +45,10 @@ func (g *Gateway) Events(ctx context.Context, req core.Request, c Call, again fu
 		s.Close()
 		return nil, err
 	}
+	if s.sub == nil {
+		return nil, core.Errorf(core.HookRejected, "a hook answered in place of the stream of events").
+			WithHint("an admin can keep the hook away from it: level = \"tool\", or a pattern that does not match %s", StreamEvents)
+	}
 	return s, nil
 }
 
