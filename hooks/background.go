@@ -60,50 +60,120 @@ func (r *Runner) Handle(ctx context.Context, e *Entry, what core.Event, h Handle
 	})
 }
 
+// lane is a queue and those who work it off, who are there while there is work.
+// What users made for themselves waits in a lane for each user, one after the
+// other: however slow it is, it holds up nobody else's hooks. All others share one.
+type lane struct {
+	jobs chan job
+	// most is how many jobs run at once.
+	most int
+	// entering and running count those who wait for a place, and who work. The
+	// Runner's mutex guards them.
+	entering, running int
+}
+
+// maxOwn is how many calls may wait for the hooks that one user made.
+const maxOwn = 64
+
+// owner is whose lane a hook waits in, "" for that of all.
+func (e *Entry) owner() string {
+	if e.Owned {
+		return e.UserID
+	}
+	return ""
+}
+
 func (r *Runner) queue(ctx context.Context, e *Entry, run func(*Runner)) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout(e))
 	defer cancel()
+	l, err := r.enter(e.owner())
+	if err != nil {
+		return err
+	}
 	j := job{entry: e, run: run, release: func() {}}
 	if e.Keep != nil {
 		j.release = e.Keep()
 	}
 	select {
-	case <-r.stop:
-		j.release()
-		return errClosed
+	case l.jobs <- j:
 	default:
+		select {
+		case l.jobs <- j:
+		case <-ctx.Done():
+			j.release()
+			err = errQueue
+		}
 	}
-	select {
-	case r.jobs <- j:
-		return nil
-	case <-ctx.Done():
-		j.release()
-		return errQueue
+	r.entered(e.owner(), l)
+	return err
+}
+
+// enter gives the lane of somebody's hooks, which stays there until entered is
+// called.
+func (r *Runner) enter(owner string) (*lane, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, errClosed
+	}
+	l := r.lanes[owner]
+	if l == nil {
+		l = &lane{jobs: make(chan job, r.config.Queue), most: r.config.Workers}
+		if owner != "" {
+			l = &lane{jobs: make(chan job, min(r.config.Queue, maxOwn)), most: 1}
+		}
+		r.lanes[owner] = l
+	}
+	l.entering++
+	r.done.Add(1)
+	return l, nil
+}
+
+// entered sees to it that somebody works off what is in a lane.
+func (r *Runner) entered(owner string, l *lane) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l.entering--
+	if len(l.jobs) > 0 && l.running < l.most {
+		l.running++
+		r.done.Go(func() { r.work(owner, l) })
+	}
+	r.leave(owner, l)
+	r.done.Done()
+}
+
+// leave drops a lane that is empty. It needs the mutex.
+func (r *Runner) leave(owner string, l *lane) {
+	if l.entering == 0 && l.running == 0 {
+		delete(r.lanes, owner)
 	}
 }
 
-// work runs queued hooks until the Runner is closed and the queue empty.
-func (r *Runner) work() {
-	do := func(j job) {
-		defer j.release()
+// work runs queued hooks until the lane is empty.
+func (r *Runner) work(owner string, l *lane) {
+	for {
+		j, ok := r.next(owner, l)
+		if !ok {
+			return
+		}
 		if !r.Disabled(j.entry) {
 			j.run(r)
 		}
+		j.release()
 	}
-	for {
-		select {
-		case j := <-r.jobs:
-			do(j)
-		case <-r.stop:
-			for {
-				select {
-				case j := <-r.jobs:
-					do(j)
-				default:
-					return
-				}
-			}
-		}
+}
+
+// next takes a job. Without one, whoever asks has ended.
+func (r *Runner) next(owner string, l *lane) (job, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case j := <-l.jobs:
+		return j, true
+	default:
+		l.running--
+		r.leave(owner, l)
+		return job{}, false
 	}
 }
 

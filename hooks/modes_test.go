@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -111,6 +112,43 @@ func TestBackgroundQueueIsBounded(t *testing.T) {
 		c := newCall()
 		if err := r.Run(t.Context(), hooks.Compile([]hooks.Entry{slow}, c), c, d.work); err != nil || len(c.Warnings) != 1 {
 			t.Errorf("after Close: %v, warnings %q", err, c.Warnings)
+		}
+	})
+}
+
+// TestBackgroundOfOneUser does not hold up anybody else's hooks, however slow it is.
+func TestBackgroundOfOneUser(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var d diary
+		r := hooks.NewRunner(hooks.Config{Queue: 100})
+		entry := func(name, owner string, takes time.Duration) hooks.Entry {
+			return hooks.Entry{Name: name, UserID: owner, Owned: owner != "", Mode: hooks.Background, Timeout: time.Hour,
+				Events: []hooks.Event{hooks.ToolAfter}, Hook: hook{after: func(context.Context, *hooks.Call) error {
+					time.Sleep(takes)
+					d.note("%s", name)
+					return nil
+				}}}
+		}
+		entries := []hooks.Entry{entry("team", "", 0), entry("slow", "ann", time.Minute), entry("quick", "bob", 0)}
+		start := time.Now()
+		send := func(user string) {
+			c := newCall()
+			c.Principal.UserID, c.Principal.UserName = user, ""
+			if err := r.Run(t.Context(), hooks.Compile(entries, c), c, func(context.Context, *hooks.Call) error { return nil }); err != nil || len(c.Warnings) != 0 {
+				t.Errorf("%s: %v, warnings %q", user, err, c.Warnings)
+			}
+		}
+		for range 60 {
+			send("ann")
+		}
+		send("bob")
+		synctest.Wait()
+		if got := d.String(); time.Since(start) != 0 || strings.Count(got, "team") != 61 || strings.Count(got, "quick") != 1 {
+			t.Errorf("after %v: %s", time.Since(start), got)
+		}
+		if err := r.Close(context.Background()); err != nil || strings.Count(d.String(), "slow") != 60 || time.Since(start) != time.Hour {
+			t.Errorf("%v, after %v: %s", err, time.Since(start), d.String())
 		}
 	})
 }

@@ -18,7 +18,8 @@ type Config struct {
 	// inside not counted; 30 s if zero.
 	Budget time.Duration
 	// Queue is how many calls may wait for hooks in background mode (1024), and
-	// Workers how many of them run at once (4).
+	// Workers how many of them run at once (4). For the hooks that one user made it
+	// is at most 64, and one at a time.
 	Queue   int
 	Workers int
 	// OnDisable is told, once, when an entry is disabled by its own failure. The
@@ -30,9 +31,7 @@ type Config struct {
 // which entries are disabled, which hooks hang, and the background queue.
 type Runner struct {
 	config Config
-	jobs   chan job
-	stop   chan struct{}
-	done   sync.WaitGroup
+	done   sync.WaitGroup // the background queue
 
 	// known counts the states, so that a call whose hooks all work takes no lock.
 	known atomic.Int64
@@ -40,6 +39,7 @@ type Runner struct {
 	mu     sync.Mutex
 	closed bool
 	states map[edition]*state
+	lanes  map[string]*lane
 }
 
 // edition is one version of an entry: an edit gives it another chance.
@@ -59,7 +59,7 @@ type state struct {
 // the hook is no longer started: each holds a goroutine.
 const maxHanging = 64
 
-// NewRunner starts a Runner. Close it.
+// NewRunner makes a Runner. Close it.
 func NewRunner(c Config) *Runner {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -73,32 +73,32 @@ func NewRunner(c Config) *Runner {
 	if c.Workers <= 0 {
 		c.Workers = 4
 	}
-	r := &Runner{config: c, jobs: make(chan job, c.Queue), stop: make(chan struct{}), states: map[edition]*state{}}
-	for range c.Workers {
-		r.done.Go(r.work)
-	}
-	return r
+	return &Runner{config: c, states: map[edition]*state{}, lanes: map[string]*lane{}}
 }
 
-// Close waits until the background queue is empty; call it after the last Run
-// has returned. When ctx ends first it says
-// how many hooks were not run.
+// Close takes no more into the background queue and waits until it is empty. When
+// ctx ends first it says how many hooks were not run.
 func (r *Runner) Close(ctx context.Context) error {
 	r.mu.Lock()
-	first := !r.closed
 	r.closed = true
 	r.mu.Unlock()
-	if first {
-		close(r.stop)
-	}
 	idle := make(chan struct{})
 	go func() { r.done.Wait(); close(idle) }()
 	select {
 	case <-idle:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("run hooks in the background: %d still waiting: %w", len(r.jobs), ctx.Err())
+		return fmt.Errorf("run hooks in the background: %d still waiting: %w", r.waiting(), ctx.Err())
 	}
+}
+
+func (r *Runner) waiting() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range r.lanes {
+		n += len(l.jobs)
+	}
+	return n
 }
 
 // Disabled reports whether an entry was disabled by its own failure.
