@@ -93,6 +93,9 @@ func TestTry(t *testing.T) {
 	if r, err = try("tag", `{"text":"fail"}`, call); err != nil || r.Failed != "out of paper" || string(r.After.Args) != "1" {
 		t.Errorf("of a failure: %+v, %v", r, err)
 	}
+	if r, err = try("tag", `{"text":"quietly"}`, call); err != nil || r.Failed != `hook "tag" failed: the drawer is stuck` || r.Effects[0].Message != `hook "tag" failed` {
+		t.Errorf("of a failure with a cause: %+v, %v", r, err)
+	}
 	script := `{"source":"def before_call(ctx, request):\n    reject('not today')\n"}`
 	if r, err = try("script", script, hookset.TrialCall{}); err != nil || r.Rejected == nil || !strings.Contains(r.Rejected.Message, "not today") || r.Rejected.Kind != core.HookRejected {
 		t.Errorf("of a rejection: %+v, %v", r, err)

@@ -3,6 +3,7 @@ package hookset_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -29,6 +30,9 @@ type tag struct {
 func (h *tag) Before(_ context.Context, c *hooks.Call) error {
 	if h.text == "fail" {
 		return core.Errorf(core.Internal, "%s", "out of paper")
+	}
+	if h.text == "quietly" {
+		return errors.New("the drawer is stuck")
 	}
 	if h.slow != nil {
 		<-h.slow

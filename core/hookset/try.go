@@ -60,7 +60,8 @@ type TrialResult struct {
 	Effects  []hooks.Effect `json:"effects"`
 	Warnings []string       `json:"warnings"`
 	Events   []TrialEvent   `json:"events,omitempty"`
-	// Rejected is with what it stopped the call, Failed how it failed itself.
+	// Rejected is with what it stopped the call, Failed how it failed itself: with the
+	// cause, which those whose call it is are not told.
 	Rejected   *Rejected `json:"rejected,omitempty"`
 	Failed     string    `json:"failed,omitempty"`
 	DurationMs float64   `json:"durationMs"`
@@ -215,5 +216,8 @@ func (r *TrialResult) judge(c *hooks.Call, err error) {
 		case "fail":
 			r.Failed = e.Message
 		}
+	}
+	if told := core.Public(err); r.Failed != "" && told.Message == r.Failed && told.Unwrap() != nil {
+		r.Failed += ": " + told.Unwrap().Error()
 	}
 }

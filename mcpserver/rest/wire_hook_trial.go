@@ -112,7 +112,7 @@ type HookTrialResult struct {
 	Warnings   []string       `json:"warnings" doc:"What the caller would be warned of."`
 	Events     []TrialEvent   `json:"events,omitempty" doc:"What the hook would publish."`
 	Rejected   *TrialRejected `json:"rejected,omitempty" doc:"How it stopped the call, if it did."`
-	Failed     string         `json:"failed,omitempty" doc:"How it failed itself, if it did."`
+	Failed     string         `json:"failed,omitempty" doc:"How it failed itself, if it did, with the cause, which callers are not told."`
 	DurationMs float64        `json:"durationMs" doc:"How long it took, in milliseconds."`
 }
 
