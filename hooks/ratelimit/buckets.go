@@ -15,8 +15,11 @@ import (
 
 // The times by which buckets live.
 const (
-	tick       = 250 * time.Millisecond
-	askTimeout = 2 * time.Second
+	tick = 250 * time.Millisecond
+	// askTimeout ends a question that nobody answers, so that the next has its turn.
+	// It is no limit for callers: they wait as long as their hook may take, and on a
+	// busy machine a question too has to wait for a connection.
+	askTimeout = 10 * time.Second
 	forget     = time.Minute     // a bucket that nobody used for so long
 	pruneEvery = 5 * time.Minute // what is shared and says nothing any more
 )

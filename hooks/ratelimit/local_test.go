@@ -16,6 +16,7 @@ import (
 type local struct {
 	away  atomic.Bool
 	asked atomic.Int64
+	slow  time.Duration // how much longer an answer takes
 	// lose, if set, says whether the next question, or its answer, does not arrive.
 	lose func() (question, answer bool)
 
@@ -41,7 +42,9 @@ func (l *local) TakeTokens(ctx context.Context, b postgres.Bucket, t postgres.Ta
 	if l.away.Load() {
 		return 0, 0, errAway
 	}
-	time.Sleep(time.Millisecond)
+	if err := l.work(ctx); err != nil {
+		return 0, 0, err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	question, answer := false, false
@@ -56,6 +59,16 @@ func (l *local) TakeTokens(ctx context.Context, b postgres.Bucket, t postgres.Ta
 		return 0, 0, errAway
 	}
 	return n, wait, nil
+}
+
+// work is what an answer takes.
+func (l *local) work(ctx context.Context) error {
+	select {
+	case <-time.After(time.Millisecond + l.slow):
+		return nil
+	case <-ctx.Done():
+		return core.Errorf(core.Unavailable, "the database did not answer").Because(ctx.Err())
+	}
 }
 
 // grant needs the mutex.
@@ -96,7 +109,9 @@ func (l *local) HoldSlots(ctx context.Context, s postgres.Slots) (int, error) {
 	if l.away.Load() {
 		return 0, errAway
 	}
-	time.Sleep(time.Millisecond)
+	if err := l.work(ctx); err != nil {
+		return 0, err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.slots == nil {

@@ -320,6 +320,24 @@ func TestRefusedByTheRateFreesTheSlot(t *testing.T) {
 	})
 }
 
+// TestDatabaseBusy has answers take long: a call waits for them as long as the hook
+// may take, whatever it is allowed, and then is refused.
+func TestDatabaseBusy(t *testing.T) {
+	t.Parallel()
+	bubble(t, `{"rate": 100, "per": "1m", "concurrency": 5}`, func(t *testing.T, db *local, l *limit) {
+		db.slow = 4 * time.Second
+		if err := l.ask(); !errors.Is(err, core.Unavailable) { // once for the slot, once for the token
+			t.Errorf("within the usual timeout: %v", err)
+		}
+		l.entry.Timeout = 20 * time.Second
+		for range 3 {
+			if err := l.ask(); err != nil {
+				t.Errorf("with time enough: %v", err)
+			}
+		}
+	})
+}
+
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
 	for _, config := range []string{`{"rate": 100}`, `{"concurrency": 100}`, `{"concurrency": 1}`} {
