@@ -218,6 +218,34 @@ func TestBudget(t *testing.T) {
 	})
 }
 
+// TestBudgetOfOneUser is not all of it: a user's own slow hook does not keep the
+// team's from changing the result.
+func TestBudgetOfOneUser(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var d diary
+		r := hooks.NewRunner(hooks.Config{Budget: 10 * time.Second})
+		defer func() { _ = r.Close(context.Background()) }()
+		redact := hooks.Entry{Name: "redact", OnError: hooks.Ignore, Hook: hook{after: func(ctx context.Context, c *hooks.Call) error {
+			time.Sleep(time.Second)
+			c.Result = json.RawMessage(`{"redacted":true}`)
+			return ctx.Err()
+		}}}
+		hangs := func(ctx context.Context, _ *hooks.Call) error { <-ctx.Done(); return ctx.Err() }
+		slow := hooks.Entry{UserID: "ann", Owned: true, OnError: hooks.Ignore, Timeout: time.Hour, Hook: hook{before: hangs, after: hangs}}
+		entries := []hooks.Entry{redact}
+		for _, slow.Name = range []string{"a", "b", "c"} {
+			entries = append(entries, slow)
+		}
+		c := newCall()
+		start := time.Now()
+		err := r.Run(t.Context(), hooks.Compile(entries, c), c, d.work)
+		if took := time.Since(start); err != nil || string(c.Result) != `{"redacted":true}` || took > 7*time.Second {
+			t.Errorf("got %v, %s after %v, warnings %q", err, c.Result, took, c.Warnings)
+		}
+	})
+}
+
 func TestHookThatEndsItsGoroutine(t *testing.T) {
 	t.Parallel()
 	var d diary

@@ -32,11 +32,13 @@ func (r *Runner) Run(ctx context.Context, chain Chain, c *Call, next Next) error
 
 // passage is one call's way through one chain.
 type passage struct {
-	runner  *Runner
-	call    *Call
-	budget  time.Duration
-	entered []entered
-	delayed []delayed
+	runner *Runner
+	call   *Call
+	budget time.Duration
+	// reserved is the part of the budget that hooks which users made cannot use up.
+	reserved time.Duration
+	entered  []entered
+	delayed  []delayed
 }
 
 // entered is a hook whose After is due.
@@ -60,9 +62,22 @@ func (p *passage) in(ctx context.Context, chain Chain) bool {
 	return true
 }
 
+// left is what is left of the budget for a hook. Those which users made get half of
+// what the others had left before them: or a slow one would keep a hook further out
+// from what it has to do with the result.
+func (p *passage) left(e *Entry) time.Duration {
+	if !e.Owned {
+		return p.budget
+	}
+	if p.reserved == 0 {
+		p.reserved = p.budget / 2
+	}
+	return p.budget - p.reserved
+}
+
 // admit says why a hook is not even started.
 func (p *passage) admit(e *Entry) error {
-	if p.budget <= 0 {
+	if p.left(e) <= 0 {
 		return errBudget
 	}
 	return p.runner.usable(e)
@@ -90,7 +105,7 @@ func (p *passage) enter(ctx context.Context, e *Entry) bool {
 	}
 	mine := &p.entered[len(p.entered)-1]
 	work := p.copy(e)
-	err := p.attempt(ctx, e, before, work, min(timeout(e), p.budget))
+	err := p.attempt(ctx, e, before, work, min(timeout(e), p.left(e)))
 	if e.Mode == Observe {
 		p.observe(e, before, work, err)
 		if err == nil {
@@ -140,7 +155,7 @@ func (p *passage) leave(ctx context.Context, e entered) {
 	if e.own != nil {
 		work.values = e.own
 	}
-	err := p.attempt(ctx, e.Entry, after, work, min(timeout(e.Entry), max(p.budget, leastAfter)))
+	err := p.attempt(ctx, e.Entry, after, work, min(timeout(e.Entry), max(p.left(e.Entry), leastAfter)))
 	if e.Mode == Observe {
 		p.observe(e.Entry, after, work, err)
 		return
