@@ -6,8 +6,10 @@
 package toon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -79,23 +81,23 @@ func open(raw json.RawMessage) (*hook, error) {
 // Before has nothing to do.
 func (*hook) Before(context.Context, *hooks.Call) error { return nil }
 
-// After writes the JSON of a result as TOON.
+// After writes the JSON of a result as TOON, and notes why it left what looks like
+// JSON as it is.
 func (h *hook) After(ctx context.Context, c *hooks.Call) error {
-	if len(c.Result) < h.MinBytes {
-		return nil
-	}
 	r, err := result.Parse(c.Result)
-	if err != nil || r.IsError() && !h.Errors {
+	if err != nil {
 		return nil // what is no result of a tool has no text
 	}
 	e := edit{hook: h, result: r}
-	if err := e.texts(ctx); err != nil {
+	if r.IsError() && !h.Errors {
+		e.leaveErrors()
+	} else if err := e.all(ctx); err != nil {
 		return err
 	}
-	if h.Structured == "drop" && !e.mirrored {
-		e.structured()
-	}
 	if e.after == 0 {
+		if e.left != "" {
+			c.Note("left", e.left)
+		}
 		return nil
 	}
 	c.Result = r.Bytes()
@@ -113,6 +115,28 @@ type edit struct {
 	mirrored bool
 	// before and after are the estimated tokens of what was rewritten.
 	before, after int
+	// left is why the first JSON that was not rewritten was not.
+	left string
+}
+
+// leaveErrors has nothing to do; it says so of JSON alone.
+func (e *edit) leaveErrors() {
+	for _, b := range e.result.Blocks() {
+		if text, ok := b.Text(); ok && looksLikeJSON(text) {
+			e.leave("the tool says that it failed, and errors is false")
+		}
+	}
+}
+
+// all rewrites what a result says.
+func (e *edit) all(ctx context.Context) error {
+	if err := e.texts(ctx); err != nil {
+		return err
+	}
+	if e.Structured == "drop" && !e.mirrored {
+		e.structured()
+	}
+	return nil
 }
 
 // texts rewrites the text blocks.
@@ -176,22 +200,58 @@ type shortened struct {
 	worth         bool
 }
 
+// looksLikeJSON reports whether a text begins as an object or an array does.
+func looksLikeJSON(text string) bool {
+	text = strings.TrimLeft(text, " \t\r\n")
+	return text != "" && (text[0] == '{' || text[0] == '[')
+}
+
 func (e *edit) shorten(json string) shortened {
-	start := strings.TrimLeft(json, " \t\r\n")
-	if len(json) < e.MinBytes || start == "" || start[0] != '{' && start[0] != '[' {
+	if !looksLikeJSON(json) {
 		return shortened{}
 	}
+	if len(json) < e.MinBytes {
+		return e.leave(fmt.Sprintf("%d bytes, and min_bytes is %d", len(json), e.MinBytes))
+	}
 	if strings.ContainsRune(json, utf8.RuneError) {
-		return shortened{} // it may stand for what is no Unicode, which only the original has
+		return e.leave("it holds U+FFFD, which may stand for what is no Unicode") // and only the original has that
 	}
 	text, err := e.encode(json)
 	if err != nil {
-		return shortened{} // it is no JSON, says what TOON cannot, or would be far too long
+		return e.leave(obstacle(err))
 	}
 	s := shortened{text: text, before: tokens.Estimate(json), after: tokens.Estimate(text)}
 	saved := s.before - s.after
-	s.worth = saved > 0 && float64(saved) >= e.MinSaving/100*float64(s.before)
+	switch {
+	case saved <= 0:
+		e.leave(noShorter)
+	case float64(saved) < e.MinSaving/100*float64(s.before):
+		e.leave(fmt.Sprintf("%d of %d tokens would be saved, and min_saving is %v %%", saved, s.before, e.MinSaving))
+	default:
+		s.worth = true
+	}
 	return s
+}
+
+const noShorter = "TOON would take no fewer tokens"
+
+// obstacle says why JSON cannot be written as TOON, without a word of its content.
+func obstacle(err error) string {
+	for _, known := range []error{toon.ErrTooDeep, toon.ErrInexact} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	if errors.Is(err, toon.ErrTooLong) {
+		return noShorter
+	}
+	return "it is no JSON, or a key occurs twice in it"
+}
+
+// leave remembers why JSON stays as it is.
+func (e *edit) leave(why string) shortened {
+	e.left = cmp.Or(e.left, why)
+	return shortened{}
 }
 
 // encode writes JSON as TOON. The indentation of what is deeply nested makes it

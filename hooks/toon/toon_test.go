@@ -99,37 +99,44 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// TestAfter_unchanged lists what passes byte for byte.
+// TestAfter_unchanged lists what passes byte for byte, and what is noted of it: why,
+// where it looks like JSON.
 func TestAfter_unchanged(t *testing.T) {
 	t.Parallel()
 	text := func(s string) string { return `{"content":[{"type":"text","text":` + quote(s) + `}]}` }
 	rows := `[` + strings.Repeat(`{"id":1,"name":"Ada"},`, 30) + `{"id":1,"name":"Ada"}]`
-	for name, tc := range map[string]struct{ config, in string }{
-		"words":                  {always, text("The build is green.")},
-		"not_quite_json":         {always, text(`[{"id":1},{"id":2},]`)},
-		"markdown_link":          {always, text(`[a link](https://example.com/) and {more}`)},
-		"json_lines":             {always, text("{\"a\":1}\n{\"a\":2}")},
-		"number":                 {always, text("12")},
-		"string":                 {always, text(`"[1,2]"`)},
-		"small":                  {`{"min_bytes":4096}`, text(rows)},
-		"little_saved":           {`{"min_bytes":0,"min_saving":95}`, text(rows)},
-		"nothing_saved":          {always, text(`[[[[[[[[1]]]]]]]]`)},
-		"duplicate_key":          {always, text(`[{"id":1,"id":2},{"id":1,"id":2},{"id":1,"id":2}]`)},
-		"duplicate_structure":    {always, `{"content":[],"structuredContent":{"a":{"id":1,"id":2},"b":{"id":1,"id":2}}}`},
-		"negative_zero":          {always, text(`[{"id":-0,"name":"Ada"},{"id":2,"name":"Ada"},{"id":2,"name":"Ada"}]`)},
-		"half_surrogate":         {always, text(`[{"id":1,"name":"\ud800"},{"id":2,"name":"Ada"},{"id":2,"name":"Ada"}]`)},
-		"half_surrogate_outside": {always, `{"content":[{"type":"text","text":"[{\"id\":1,\"name\":\"\ud800\"},{\"id\":2,\"name\":\"Ada\"},{\"id\":2,\"name\":\"Ada\"}]"}]}`},
-		"not_utf8":               {always, "{\"content\":[{\"type\":\"text\",\"text\":\"[{\\\"id\\\":1,\\\"name\\\":\\\"\xff\\\"},{\\\"id\\\":2,\\\"name\\\":\\\"Ada\\\"}]\"}]}"},
-		"deep":                   {always, text(strings.Repeat(`[`, 300) + strings.Repeat(`]`, 300))},
-		"far_too_deep":           {always, text(strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat(`}`, 100_000))},
-		"error":                  {always, `{"content":[{"type":"text","text":` + quote(rows) + `}],"isError":true}`},
-		"image":                  {always, `{"content":[{"type":"image","data":"` + strings.Repeat("QUJD", 100) + `","mimeType":"image/png"}]}`},
-		"resource":               {always, `{"content":[{"type":"resource","resource":{"uri":"x:y","text":` + quote(rows) + `}}]}`},
-		"empty":                  {always, `{"content":[]}`},
-		"structured_kept":        {`{"min_bytes":0,"min_saving":0,"structured":"keep"}`, `{"content":[],"structuredContent":{"a":` + rows + `}}`},
-		"text_in_structured":     {always, `{"content":[{"type":"text","text":"Hello, world."}],"structuredContent":{"result":"Hello, world."}}`},
-		"of_a_meta_tool":         {always, `{"tools":` + rows + `}`},
-		"odd_content":            {always, `{"content":` + quote(rows) + `}`},
+	const (
+		noJSON    = "it is no JSON, or a key occurs twice in it"
+		noShorter = "TOON would take no fewer tokens"
+		noUnicode = "it holds U+FFFD, which may stand for what is no Unicode"
+		tooDeep   = "nested deeper than 256 levels"
+	)
+	for name, tc := range map[string]struct{ config, in, left string }{
+		"words":                  {always, text("The build is green."), ""},
+		"not_quite_json":         {always, text(`[{"id":1},{"id":2},]`), noJSON},
+		"markdown_link":          {always, text(`[a link](https://example.com/) and {more}`), noJSON},
+		"json_lines":             {always, text("{\"a\":1}\n{\"a\":2}"), noJSON},
+		"number":                 {always, text("12"), ""},
+		"string":                 {always, text(`"[1,2]"`), ""},
+		"small":                  {`{"min_bytes":4096}`, text(rows), "683 bytes, and min_bytes is 4096"},
+		"little_saved":           {`{"min_bytes":0,"min_saving":95}`, text(rows), "77 of 232 tokens would be saved, and min_saving is 95 %"},
+		"nothing_saved":          {always, text(`[[[[[[[[1]]]]]]]]`), noShorter},
+		"duplicate_key":          {always, text(`[{"id":1,"id":2},{"id":1,"id":2},{"id":1,"id":2}]`), noJSON},
+		"duplicate_structure":    {always, `{"content":[],"structuredContent":{"a":{"id":1,"id":2},"b":{"id":1,"id":2}}}`, noJSON},
+		"negative_zero":          {always, text(`[{"id":-0,"name":"Ada"},{"id":2,"name":"Ada"},{"id":2,"name":"Ada"}]`), "TOON has no negative zero"},
+		"half_surrogate":         {always, text(`[{"id":1,"name":"\ud800"},{"id":2,"name":"Ada"},{"id":2,"name":"Ada"}]`), noJSON},
+		"half_surrogate_outside": {always, `{"content":[{"type":"text","text":"[{\"id\":1,\"name\":\"\ud800\"},{\"id\":2,\"name\":\"Ada\"},{\"id\":2,\"name\":\"Ada\"}]"}]}`, noUnicode},
+		"not_utf8":               {always, "{\"content\":[{\"type\":\"text\",\"text\":\"[{\\\"id\\\":1,\\\"name\\\":\\\"\xff\\\"},{\\\"id\\\":2,\\\"name\\\":\\\"Ada\\\"}]\"}]}", noUnicode},
+		"deep":                   {always, text(strings.Repeat(`[`, 300) + strings.Repeat(`]`, 300)), tooDeep},
+		"far_too_deep":           {always, text(strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat(`}`, 100_000)), tooDeep},
+		"error":                  {always, `{"content":[{"type":"text","text":` + quote(rows) + `}],"isError":true}`, "the tool says that it failed, and errors is false"},
+		"image":                  {always, `{"content":[{"type":"image","data":"` + strings.Repeat("QUJD", 100) + `","mimeType":"image/png"}]}`, ""},
+		"resource":               {always, `{"content":[{"type":"resource","resource":{"uri":"x:y","text":` + quote(rows) + `}}]}`, ""},
+		"empty":                  {always, `{"content":[]}`, ""},
+		"structured_kept":        {`{"min_bytes":0,"min_saving":0,"structured":"keep"}`, `{"content":[],"structuredContent":{"a":` + rows + `}}`, ""},
+		"text_in_structured":     {always, `{"content":[{"type":"text","text":"Hello, world."}],"structuredContent":{"result":"Hello, world."}}`, ""},
+		"of_a_meta_tool":         {always, `{"tools":` + rows + `}`, ""},
+		"odd_content":            {always, `{"content":` + quote(rows) + `}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -137,8 +144,12 @@ func TestAfter_unchanged(t *testing.T) {
 			if got != tc.in {
 				t.Errorf("became %.500s", got)
 			}
-			if len(c.Effects) > 0 || len(c.Warnings) > 0 {
-				t.Errorf("effects %+v, warnings %q", c.Effects, c.Warnings)
+			var want []hooks.Effect
+			if tc.left != "" {
+				want = []hooks.Effect{{Hook: "toon", Event: hooks.ToolAfter, Did: "note", Notes: map[string]any{"left": tc.left}}}
+			}
+			if diff := cmp.Diff(c.Effects, want); diff != "" || len(c.Warnings) > 0 {
+				t.Errorf("warnings %q, effects (-got +want):\n%s", c.Warnings, diff)
 			}
 		})
 	}
