@@ -2,7 +2,9 @@ package hookset
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"sync"
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/hooks"
@@ -55,9 +57,10 @@ func (s *Set) hand(ctx context.Context, e core.Event) {
 		n = s.current.Load()
 	}
 	defer n.release()
-	ctx = context.WithValue(context.WithoutCancel(ctx), handling{}, true)
+	ctx = context.WithValue(ctx, handling{}, true)
+	about := s.about(ctx, e)
 	for _, in := range n.handlers {
-		if !in.wants(e) {
+		if !in.wants(about) {
 			continue
 		}
 		if err := s.runner.Handle(ctx, &in.entry, e, in.hook.(hooks.Handler)); err != nil {
@@ -66,11 +69,45 @@ func (s *Set) hand(ctx context.Context, e core.Event) {
 	}
 }
 
+// happening is an event with the names, looked up once, of those whose ids it has.
+type happening struct {
+	core.Event
+	userName, serverName func() string
+}
+
+func (s *Set) about(ctx context.Context, e core.Event) happening {
+	name := func(id string, look func(context.Context) (string, error)) func() string {
+		return sync.OnceValue(func() string {
+			if id == "" || s.config.Store == nil {
+				return ""
+			}
+			ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+			defer cancel()
+			name, err := look(ctx)
+			if err != nil && !errors.Is(err, core.NotFound) {
+				s.log.Warn("hooks that go by a name may miss an event", "event", e.Type, "err", err)
+			}
+			return name
+		})
+	}
+	return happening{e,
+		name(e.UserID, func(ctx context.Context) (string, error) {
+			u, err := s.config.Store.User(ctx, e.TenantID, e.UserID)
+			return u.Name, err
+		}),
+		name(e.ServerID, func(ctx context.Context) (string, error) {
+			server, err := s.config.Store.Server(ctx, e.TenantID, e.ServerID)
+			return server.Name, err
+		})}
+}
+
 // wants reports whether an event is for a hook: a user's hooks see that user's
-// events alone.
-func (in *instance) wants(e core.Event) bool {
+// events alone, and those of servers what is about these.
+func (in *instance) wants(e happening) bool {
 	d := &in.definition
+	server := func(ref string) bool { return e.ServerID != "" && (ref == e.ServerID || ref == e.serverName()) }
 	return slices.Contains(d.Events, hooks.Event(e.Type)) &&
-		(d.TenantID == "" || d.TenantID == e.TenantID) && (d.UserID == "" || d.UserID == e.UserID) &&
-		(d.ServerID == "" || d.ServerID == e.ServerID) && hooks.Glob(d.Pattern, e.Subject)
+		(d.TenantID == "" || d.TenantID == e.TenantID) && hooks.Glob(d.Pattern, e.Subject) &&
+		(d.UserID == "" || e.UserID != "" && (d.UserID == e.UserID || d.UserID == e.userName())) &&
+		(d.ServerID == "" || server(d.ServerID)) && (len(d.Servers) == 0 || slices.ContainsFunc(d.Servers, server))
 }
