@@ -25,13 +25,41 @@ func costLook(r *run, recv starlark.Value, args starlark.Tuple, _ []starlark.Tup
 	return r.examine(args...)
 }
 
-func costInt(r *run, _ starlark.Value, args starlark.Tuple, _ []starlark.Tuple) error {
-	if len(args) > 0 {
-		if s, ok := args[0].(starlark.String); ok && len(s) > intBits {
-			return &limitError{fmt.Sprintf("an integer of more than %d bits", intBits)}
+func costInt(_ *run, _ starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) error {
+	x := first(args)
+	for _, kv := range kwargs {
+		if kv[0] == starlark.String("x") {
+			x = kv[1]
 		}
 	}
+	if s, ok := x.(starlark.String); ok && len(s) > intBits {
+		return &limitError{fmt.Sprintf("an integer of more than %d bits", intBits)}
+	}
 	return nil
+}
+
+// costNames is that of the names of a value's attributes.
+func costNames(r *run, _ starlark.Value, _ starlark.Tuple, _ []starlark.Tuple) error {
+	const most = 50
+	return r.allocate(costList + most*costString)
+}
+
+// costZone is that of a time zone, which is read anew each time that it is named.
+func costZone(r *run, _ starlark.Value, _ starlark.Tuple, _ []starlark.Tuple) error {
+	const zone = 4 << 10
+	return r.allocate(zone)
+}
+
+// costOfLocation is costZone for functions to which a zone may be left out.
+func costOfLocation(r *run, _ starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) error {
+	named := len(args) > 2
+	for _, kv := range kwargs {
+		named = named || kv[0] == starlark.String("location")
+	}
+	if !named {
+		return nil
+	}
+	return costZone(r, nil, nil, nil)
 }
 
 func costCopy(r *run, recv starlark.Value, _ starlark.Tuple, _ []starlark.Tuple) error {
@@ -180,6 +208,9 @@ func costOfElements(each int64) cost {
 		}
 		if each == costEntry {
 			if err := r.examine(args...); err != nil {
+				return err
+			}
+			if err := r.crowded(args); err != nil {
 				return err
 			}
 		}

@@ -52,6 +52,7 @@ func (r *run) object(text []byte) (starlark.Value, error) {
 		return nil, err
 	}
 	d := new(starlark.Dict)
+	var keys crowd
 	var first error
 	err := rawjson.Members(text, func(m rawjson.Member) {
 		if first != nil {
@@ -60,9 +61,13 @@ func (r *run) object(text []byte) (starlark.Value, error) {
 		if first = r.allocate(costEntry + costString + int64(len(m.Name))); first != nil {
 			return
 		}
+		key := starlark.String(valid(m.Name))
+		if first = keys.join(&r.account, key); first != nil {
+			return
+		}
 		v, err := r.value(text[m.Start:m.End])
 		if err == nil {
-			err = d.SetKey(starlark.String(valid(m.Name)), v)
+			err = d.SetKey(key, v)
 		}
 		first = err
 	})

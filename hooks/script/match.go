@@ -9,6 +9,7 @@ import (
 // matchValue is what a search found.
 type matchValue struct {
 	object
+	run     *run
 	pattern *pattern
 	text    string
 	at      []int
@@ -28,7 +29,7 @@ func (m *matchValue) Attr(name string) (starlark.Value, error) {
 	case "end":
 		return starlark.MakeInt(m.at[1]), nil
 	case "groups":
-		return m.groups(), nil
+		return m.groups(), m.run.allocate(m.pattern.found())
 	case "group":
 		return starlark.NewBuiltin(name, m.groupOf), nil
 	default:

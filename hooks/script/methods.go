@@ -2,9 +2,12 @@ package script
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
+	startime "go.starlark.net/lib/time"
 	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
 )
 
 // cost charges for a call before it is made. recv is nil for a function.
@@ -14,6 +17,7 @@ type cost func(r *run, recv starlark.Value, args starlark.Tuple, kwargs []starla
 // than looking at the receiver and the arguments once.
 var methodCosts = map[string]cost{
 	"time.time.format":         costLayout,
+	"time.time.in_location":    costZone,
 	"string.join":              costJoin,
 	"string.replace":           costReplace,
 	"string.format":            costFormat,
@@ -61,6 +65,15 @@ func universe() starlark.StringDict {
 	return d
 }
 
+// timeModule is the interpreter's, charged for.
+func timeModule() *starlarkstruct.Module {
+	m := &starlarkstruct.Module{Name: startime.Module.Name, Members: maps.Clone(startime.Module.Members)}
+	for name, c := range map[string]cost{"is_valid_timezone": costZone, "parse_time": costOfLocation, "time": costOfLocation} {
+		m.Members[name] = charged(m.Members[name].(*starlark.Builtin), nil, c)
+	}
+	return m
+}
+
 // functionCosts are the functions whose cost is not constant.
 var functionCosts = map[string]cost{
 	"all":       costLook,
@@ -69,7 +82,7 @@ var functionCosts = map[string]cost{
 	"ord":       costLook,
 	"int":       costInt,
 	"float":     costLook,
-	"dir":       costNothing,
+	"dir":       costNames,
 	"bytes":     costOfElements(costElem),
 	"list":      costOfElements(costElem),
 	"tuple":     costOfElements(costElem),
@@ -111,7 +124,7 @@ func method(t *starlark.Thread, recv starlark.Value, name string, args starlark.
 	if !ok {
 		return starlark.Call(t, v, args, kwargs)
 	}
-	if native(recv) || recv.Type() == "time.time" {
+	if priced(recv) {
 		if err := costOf(recv, name)(current(t), recv, args, kwargs); err != nil {
 			return nil, err
 		}
@@ -126,7 +139,7 @@ func attribute(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ [
 // chargedAttr gives an attribute; a method comes with its cost.
 func chargedAttr(recv starlark.Value, name string) (starlark.Value, error) {
 	v, err := attr(recv, name)
-	if b, ok := v.(*starlark.Builtin); ok && err == nil && native(recv) {
+	if b, ok := v.(*starlark.Builtin); ok && err == nil && priced(recv) {
 		return charged(b, recv, costOf(recv, name)), nil
 	}
 	return v, err
@@ -166,6 +179,14 @@ func native(v starlark.Value) bool {
 		return true
 	}
 	return false
+}
+
+// priced reports whether the methods of a value do not charge for themselves.
+func priced(v starlark.Value) bool {
+	if _, clock := v.(startime.Time); clock {
+		return true
+	}
+	return native(v)
 }
 
 func costOf(recv starlark.Value, name string) cost {

@@ -6,7 +6,6 @@ import (
 	"maps"
 
 	starmath "go.starlark.net/lib/math"
-	startime "go.starlark.net/lib/time"
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -40,7 +39,7 @@ func environment(config starlark.Value) starlark.StringDict {
 	env["json"] = jsonModule()
 	env["re"] = reModule()
 	env["math"] = starmath.Module
-	env["time"] = startime.Module
+	env["time"] = timeModule()
 	env["cache"] = cacheModule()
 	env["emit"] = starlark.NewBuiltin("emit", emit)
 	env["reject"] = starlark.NewBuiltin("reject", reject)

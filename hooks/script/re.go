@@ -9,6 +9,8 @@ import (
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
+
+	textpattern "github.com/toolscout/toolscout/core/pattern"
 )
 
 const (
@@ -53,6 +55,9 @@ func (p *patterns) compile(r *run, source string) (*pattern, error) {
 	p.compiled[source] = made
 	return made, nil
 }
+
+// found is what a match takes, its groups included.
+func (p *pattern) found() int64 { return costList + 4*costElem*int64(p.NumSubexp()+1) }
 
 func newPattern(source string) (*pattern, error) {
 	if len(source) > longestPattern {
@@ -127,15 +132,18 @@ func reMatch(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwarg
 }
 
 func searchFor(t *starlark.Thread, source, text string) (starlark.Value, error) {
-	_, p, err := prepare(t, source, text)
+	r, p, err := prepare(t, source, text)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.allocate(p.found()); err != nil {
 		return nil, err
 	}
 	at := p.FindStringSubmatchIndex(text)
 	if at == nil {
 		return starlark.None, nil
 	}
-	return &matchValue{pattern: p, text: text, at: at}, nil
+	return &matchValue{run: r, pattern: p, text: text, at: at}, nil
 }
 
 // reFindAll gives what matched: the first group where there is one, all groups as a
@@ -167,17 +175,20 @@ func reFindAll(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwa
 // eachMatch calls f for at most n matches, for all if n is negative. It looks for no
 // more than there is memory for.
 func (r *run) eachMatch(p *pattern, text string, n int, f func(*matchValue) error) error {
-	each := int64(costList + 4*costElem*(p.NumSubexp()+1))
+	each := p.found()
 	most := int((r.Memory-r.memory)/each) + 1
 	if n < 0 || n > most {
 		n = most
 	}
-	found := p.FindAllStringSubmatchIndex(text, n)
+	found, err := textpattern.FindAll(p.Regexp, text, n, r.inTime)
+	if err != nil {
+		return err
+	}
 	if err := r.allocate(int64(len(found)) * each); err != nil {
 		return err
 	}
 	for _, at := range found {
-		if err := f(&matchValue{pattern: p, text: text, at: at}); err != nil {
+		if err := f(&matchValue{run: r, pattern: p, text: text, at: at}); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	startime "go.starlark.net/lib/time"
 	"go.starlark.net/starlark"
@@ -23,6 +24,7 @@ type run struct {
 	texts  map[starlark.Value][]byte
 	values *starlark.Dict
 	events []core.Event
+	late   atomic.Bool // its time is over
 	prints int
 	notes  int
 	warned int
@@ -42,7 +44,18 @@ func (h *hook) start(ctx context.Context, c *hooks.Call) (r *run, stop func() bo
 	t.SetMaxExecutionSteps(uint64(h.limits.Steps))
 	t.SetLocal(local, r)
 	startime.SetNow(t, h.clock)
-	return r, context.AfterFunc(ctx, func() { t.Cancel(tooLong) })
+	return r, context.AfterFunc(ctx, func() {
+		r.late.Store(true)
+		t.Cancel(tooLong)
+	})
+}
+
+// inTime is what long work asks that the interpreter does not look into.
+func (r *run) inTime() error {
+	if r.late.Load() {
+		return errors.New(tooLong)
+	}
+	return nil
 }
 
 const (
