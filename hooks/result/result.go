@@ -4,6 +4,7 @@ package result
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/toolscout/toolscout/core"
@@ -71,6 +72,28 @@ func Parse(raw json.RawMessage) (*Result, error) {
 	}
 	r.edited = make([]bool, len(r.blocks))
 	return r, nil
+}
+
+// Check reports what keeps clients from taking raw, which is valid JSON, for a
+// CallToolResult: it is an object whose content is a list of objects, each with a type,
+// and those of type text with a text.
+func Check(raw json.RawMessage) error {
+	r, err := Parse(raw)
+	if err != nil {
+		return err
+	}
+	if !r.listed {
+		return errors.New(`it needs "content", a list`)
+	}
+	for i, b := range r.blocks {
+		if b.Type == "" {
+			return fmt.Errorf("element %d of its content is no object with a type", i)
+		}
+		if _, ok := b.Text(); !ok && b.Type == "text" {
+			return fmt.Errorf("element %d of its content is of type text, but has none", i)
+		}
+	}
+	return nil
 }
 
 func clipped(raw json.RawMessage, start, end int) json.RawMessage { return raw[start:end:end] }

@@ -67,6 +67,8 @@ func TestStrictResults(t *testing.T) {
 		"content changed":    {`result.content.append(1)`, "test.star:2:26: append: cannot append to a read-only list"},
 		"structured changed": {`result.structured["a"] = 1`, "test.star:2:22: cannot insert into a read-only dict"},
 		"number returned":    {`return 1`, `test.star:1:1: what after_call returned is a int: it must be a text, a result, or a dict like {"content": [{"type": "text", "text": "…"}]}`},
+		"no blocks returned": {`return {"content": [1]}`, "test.star:1:1: what after_call returned is no result: element 0 of its content is no object with a type (for JSON, use result.with_json or json.encode)"},
+		"no text returned":   {`return {"content": [{"type": "text"}]}`, "test.star:1:1: what after_call returned is no result: element 0 of its content is of type text, but has none (for JSON, use result.with_json or json.encode)"},
 		"any dict returned":  {`return {"a": 1}`, `test.star:1:1: what after_call returned is no result: it needs "content", a list (for JSON, use result.with_json or json.encode)`},
 		"mapped to no text":  {`return result.map_text(len)`, "test.star:2:27: map_text: the function returned a int for a text, not a text"},
 		"odd JSON":           {`return result.with_json({1: 2})`, "test.star:2:28: with_json(value) has a key of type int: JSON objects need strings"},

@@ -197,11 +197,8 @@ func checkResult(c *hooks.Call, what string, text json.RawMessage) error {
 	if plain(c) {
 		return nil
 	}
-	if content := rawjson.Find(text, "content"); len(content) == 0 || content[0] != '[' {
-		return fmt.Errorf("%s is no result: it needs \"content\", a list (for JSON, use result.with_json or json.encode)", what)
-	}
-	if _, err := result.Parse(text); err != nil {
-		return fmt.Errorf("%s is no result: %w", what, err)
+	if err := result.Check(text); err != nil {
+		return fmt.Errorf("%s is no result: %w (for JSON, use result.with_json or json.encode)", what, err)
 	}
 	return nil
 }

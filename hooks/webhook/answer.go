@@ -139,28 +139,10 @@ func (a *answer) replace(c *hooks.Call) error {
 		return core.Errorf(core.UpstreamError, "the webhook replaced the result of a failed call")
 	}
 	if c.Level == hooks.Tool || c.Action == "execute_tool" {
-		if !isToolResult(a.result) {
-			return core.Errorf(core.UpstreamError, "the webhook's result is not a CallToolResult")
+		if err := result.Check(a.result); err != nil {
+			return core.Errorf(core.UpstreamError, "the webhook's result is not a CallToolResult: %v", err)
 		}
 	}
 	c.Result = a.result
 	return nil
-}
-
-// isToolResult reports whether a client would take raw for a CallToolResult: an
-// object with a list of objects as its content.
-func isToolResult(raw json.RawMessage) bool {
-	if content := rawjson.Find(raw, "content"); len(content) == 0 || content[0] != '[' {
-		return false
-	}
-	r, err := result.Parse(raw)
-	if err != nil {
-		return false
-	}
-	for _, b := range r.Blocks() {
-		if b.Type == "" {
-			return false
-		}
-	}
-	return true
 }
