@@ -10,6 +10,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/hooks"
@@ -80,8 +81,10 @@ func (s *Set) declared(f File, sources map[string]*source) ([]hooks.Definition, 
 		d.Origin.Kind = cmp.Or(d.Origin.Kind, hooks.FromFile)
 		all = append(all, d)
 	}
-	for _, path := range slices.Sorted(maps.Keys(sources)) {
-		src := sources[path]
+	// One that is in use keeps its name, whatever appears beside it.
+	for _, src := range slices.SortedFunc(maps.Values(sources), func(a, b *source) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.path, b.path))
+	}) {
 		if !src.discovered || src.text == nil {
 			continue
 		}
@@ -97,6 +100,14 @@ func (s *Set) declared(f File, sources map[string]*source) ([]hooks.Definition, 
 		all = append(all, d)
 	}
 	return all, wrong
+}
+
+// rank is lower for a script that is in use.
+func rank(src *source) int {
+	if src.good != nil {
+		return 0
+	}
+	return 1
 }
 
 // discovered is the definition of a script that was found: what it says of itself,

@@ -128,6 +128,11 @@ func (s *Set) candidates(all map[string]found) map[string]*source {
 	before := s.sources
 	s.mu.Unlock()
 	after := map[string]*source{}
+	gone := false // perhaps one that kept another from its name
+	for path, old := range before {
+		_, there := all[path]
+		gone = gone || !there && old.missing > 0
+	}
 	for path, f := range all {
 		src := &source{path: path, discovered: f.discovered, text: f.text, newest: f.text}
 		old := before[path]
@@ -141,7 +146,7 @@ func (s *Set) candidates(all map[string]found) map[string]*source {
 			if old != nil && old.failure == src.failure {
 				src.since = old.since
 			}
-		case old != nil && old.failure != "" && bytes.Equal(old.newest, f.text):
+		case old != nil && old.failure != "" && bytes.Equal(old.newest, f.text) && !gone:
 			src.text, src.failure, src.since = src.good, old.failure, old.since
 		}
 		after[path] = src

@@ -18,6 +18,8 @@ const (
 	// settle is how long nothing must happen to a folder before it is read: an
 	// editor writes a file in several steps.
 	settle = 50 * time.Millisecond
+	// busy is how long a folder in which something happens all the time goes unread.
+	busy = 500 * time.Millisecond
 	// again is when a file is looked for that was there a moment ago.
 	again = 250 * time.Millisecond
 	// poll is when folders are read for which there was no notification: one that
@@ -41,16 +43,23 @@ func (s *Set) Run(ctx context.Context) error {
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var latest time.Time // when to look, whatever still happens
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-w.Errors: // what was missed, the next look sees
 		case <-w.Events:
-			timer.Reset(settle)
+			if latest.IsZero() {
+				latest = time.Now().Add(busy)
+			}
+			if left := time.Until(latest); left > 0 {
+				timer.Reset(min(settle, left))
+			}
 		case <-s.poke:
 			timer.Reset(0)
 		case <-timer.C:
+			latest = time.Time{}
 			timer.Reset(s.follow(ctx, w))
 		}
 	}
