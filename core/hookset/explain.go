@@ -27,6 +27,8 @@ type Explained struct {
 	Name     string        `json:"name"`
 	Type     string        `json:"type"`
 	Scope    string        `json:"scope"`
+	UserID   string        `json:"userId,omitempty"`
+	ServerID string        `json:"serverId,omitempty"`
 	Level    hooks.Level   `json:"level"`
 	Events   []hooks.Event `json:"events"`
 	Mode     hooks.Mode    `json:"mode"`
@@ -93,7 +95,8 @@ func Explain(e *hooks.Entry) Explained {
 	if len(events) == 0 {
 		events = ofCalls
 	}
-	return Explained{ID: e.ID, Name: e.Name, Type: e.Type, Scope: e.Scope().String(), Level: cmp.Or(e.Level, hooks.Both),
+	return Explained{ID: e.ID, Name: e.Name, Type: e.Type, Scope: e.Scope().String(),
+		UserID: e.UserID, ServerID: e.ServerID, Level: cmp.Or(e.Level, hooks.Both),
 		Events: events, Mode: cmp.Or(e.Mode, hooks.Enforce), OnError: cmp.Or(e.OnError, hooks.Fail), Priority: e.Priority,
 		Timeout: cmp.Or(e.Timeout, hooks.DefaultTimeout).String(), Origin: e.Origin, State: State{State: Active}}
 }
@@ -127,11 +130,18 @@ func unmet(e *hooks.Entry, c *hooks.Call) string {
 	case hooks.UnmetServers:
 		return "it is for the servers " + strings.Join(e.Servers, ", ") + on(c)
 	case hooks.UnmetAgents:
-		return fmt.Sprintf("it is for the agents %s, and this is %q", strings.Join(e.Agents, ", "), c.Principal.Agent)
+		return "it is for the agents " + strings.Join(e.Agents, ", ") + as(c)
 	case hooks.UnmetPattern:
 		return fmt.Sprintf("pattern %q does not match %q", e.Pattern, c.Name())
 	}
 	return ""
+}
+
+func as(c *hooks.Call) string {
+	if c.Principal.Agent == "" {
+		return ", and this call names none"
+	}
+	return fmt.Sprintf(", and this is %q", c.Principal.Agent)
 }
 
 func on(c *hooks.Call) string {

@@ -40,6 +40,8 @@ type EffectiveHook struct {
 	Name     string        `json:"name" doc:"Its name."`
 	Type     string        `json:"type" doc:"What kind of hook it is."`
 	Scope    string        `json:"scope" enum:"global,server,user,user+server" doc:"Where it applies."`
+	UserID   string        `json:"userId,omitempty" doc:"The user whose calls it is for; of one in the file also their name."`
+	ServerID string        `json:"serverId,omitempty" doc:"The server whose calls it is for; of one in the file also its name."`
 	Level    hooks.Level   `json:"level" enum:"meta,tool,both" doc:"The chain."`
 	Events   []hooks.Event `json:"events" doc:"At which moments it acts."`
 	Mode     hooks.Mode    `json:"mode" enum:"enforce,observe,background" doc:"How much of what it does counts."`
