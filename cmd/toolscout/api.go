@@ -71,7 +71,7 @@ func (e *problem) Error() string {
 		fmt.Fprintf(&b, "the server answered %d %s", e.status, http.StatusText(e.status))
 	}
 	for _, f := range e.Errors {
-		if !strings.Contains(e.Detail, f.Message) {
+		if !strings.Contains(e.Detail, f.Message) || !strings.Contains(e.Detail, f.Pointer) {
 			fmt.Fprintf(&b, "\n  %s: %s", f.Pointer, f.Message)
 		}
 	}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -40,6 +43,14 @@ type hook struct {
 	} `json:"state"`
 }
 
+// place is a hook's place within its scope; those that are always there come first.
+func (h hook) place() string {
+	if h.Origin.Kind == "builtin" {
+		return "-"
+	}
+	return fmt.Sprint(h.Priority)
+}
+
 // where says where a hook was configured.
 func (h hook) where() string {
 	if h.Origin.Where != "" {
@@ -60,7 +71,9 @@ func (h hook) how() string {
 }
 
 func (p *program) hooks() *cobra.Command {
-	c := &cobra.Command{Use: "hooks", Short: "What happens before and after every call"}
+	c := &cobra.Command{Use: "hooks", Short: "What happens before and after every call",
+		Long: "What happens before and after every call: limits, redaction, shorter answers, scripts.\n\n" +
+			"Start with: toolscout hooks types"}
 	c.AddCommand(p.hooksList(), p.hooksShow(), p.hooksAdd(), p.hooksEdit(), p.hooksRemove(), p.hooksSwitch("on", true), p.hooksSwitch("off", false),
 		p.hooksTypes(), p.hooksExplain(), p.hooksTest(), p.hooksCheck())
 	return c
@@ -86,7 +99,8 @@ func (p *program) hooksList() *cobra.Command {
 			return err
 		}
 		items, err := all[json.RawMessage](c.Context(), a, hooksPath(mine), nil, 0)
-		if e, ok := err.(*problem); ok && e.status == http.StatusForbidden {
+		if isRefused(err) && !mine {
+			mine = true
 			items, err = all[json.RawMessage](c.Context(), a, myHooksPath, nil, 0)
 		}
 		if err != nil {
@@ -97,9 +111,10 @@ func (p *program) hooksList() *cobra.Command {
 			return err
 		}
 		return p.print(items, func() {
+			names := a.naming(c.Context(), mine, hooks)
 			var rows [][]string
 			for _, h := range hooks {
-				rows = append(rows, []string{h.Name, h.Type, h.Scope, h.Pattern, fmt.Sprint(h.Priority), h.how(), h.where()})
+				rows = append(rows, []string{h.Name, h.Type, names.scope(h), h.Pattern, h.place(), h.how(), h.where()})
 			}
 			p.table("no hooks yet: toolscout hooks types says what there is, toolscout hooks add NAME adds one",
 				[]string{"NAME", "TYPE", "SCOPE", "PATTERN", "PRIORITY", "MODE", "FROM"}, rows)
@@ -107,6 +122,72 @@ func (p *program) hooksList() *cobra.Command {
 	}}
 	mineFlag(c, &mine)
 	return c
+}
+
+// isRefused reports whether the server refused what is for admins.
+func isRefused(err error) bool {
+	var p *problem
+	return errors.As(err, &p) && p.status == http.StatusForbidden
+}
+
+// orMine adds to the refusal of what is for admins how to go about one's own.
+func orMine(mine bool, err error) error {
+	var p *problem
+	if errors.As(err, &p) && isRefused(err) && !mine && p.Hint == "" {
+		p.Hint = "for hooks of your own, add --mine"
+	}
+	return err
+}
+
+// naming is the names of users and servers, by their ids.
+type naming map[string]string
+
+// naming looks up the names of whom and what hooks are for. One that cannot be found
+// stays an id.
+func (a *api) naming(ctx context.Context, mine bool, hooks []hook) naming {
+	names := naming{}
+	look := func(path string, id func(hook) string) {
+		if !slices.ContainsFunc(hooks, func(h hook) bool { return id(h) != "" }) {
+			return
+		}
+		items, _ := all[struct{ ID, Name string }](ctx, a, path, nil, 0) // the ids do as well
+		for _, item := range items {
+			names[item.ID] = item.Name
+		}
+	}
+	look(serversOf(mine), func(h hook) string { return h.ServerID })
+	if !mine {
+		look(usersPath, func(h hook) string { return h.UserID })
+		return names
+	}
+	for _, h := range hooks {
+		if h.UserID != "" {
+			names[h.UserID] = "you"
+		}
+	}
+	return names
+}
+
+// scope says for whom and for what a hook is.
+func (n naming) scope(h hook) string {
+	user, server := cmp.Or(n[h.UserID], h.UserID), cmp.Or(n[h.ServerID], h.ServerID)
+	switch {
+	case h.UserID != "" && h.ServerID != "":
+		return user + " on " + server
+	case h.UserID != "":
+		return user
+	case h.ServerID != "":
+		return "server " + server
+	}
+	return h.Scope
+}
+
+// in is a sentence with names in place of ids.
+func (n naming) in(text string) string {
+	for id, name := range n {
+		text = strings.ReplaceAll(text, id, name)
+	}
+	return text
 }
 
 func decodeAll[T any](items []json.RawMessage) ([]T, error) {
@@ -143,36 +224,9 @@ func (p *program) onHook(c *cobra.Command, mine bool, name string, f func(a *api
 	}
 	id, err := named(c.Context(), a, hooksPath(mine), "hook", name)
 	if err != nil {
-		return err
+		return orMine(mine, err)
 	}
 	return f(a, hooksPath(mine)+"/"+url.PathEscape(id))
-}
-
-func (p *program) hooksAdd() *cobra.Command {
-	var d hookFlags
-	var mine bool
-	c := &cobra.Command{Use: "add NAME", Short: "Add a hook; it acts from the next call on",
-		Example: "  toolscout hooks add small --type response_truncation --config '{\"max_tokens\": 4000}'\n" +
-			"  toolscout hooks add slow-down --type rate_limit --server github --config '{\"by\": [\"user\"], \"rate\": 60, \"per\": \"1m\"}'\n" +
-			"  toolscout hooks add redact --type script --source examples/hooks/redact_emails.star --mode observe",
-		Args: cobra.ExactArgs(1), RunE: func(c *cobra.Command, args []string) error {
-			a, err := p.api()
-			if err != nil {
-				return err
-			}
-			in, err := d.body(c, p, a)
-			if err != nil {
-				return err
-			}
-			in["name"] = args[0]
-			if in["type"] == nil {
-				in["type"] = args[0]
-			}
-			return p.saveHook(c, a, http.MethodPost, hooksPath(mine), in, "added")
-		}}
-	d.flags(c)
-	mineFlag(c, &mine)
-	return c
 }
 
 func (p *program) saveHook(c *cobra.Command, a *api, method, path string, in any, verb string) error {
@@ -187,31 +241,6 @@ func (p *program) saveHook(c *cobra.Command, a *api, method, path string, in any
 	return p.print(raw, func() {
 		fmt.Fprintf(p.stdout, "%s %s: %s, scope %s, %s (%s)\n", verb, h.Name, h.Type, h.Scope, h.how(), h.ID)
 	})
-}
-
-func (p *program) hooksEdit() *cobra.Command {
-	var d hookFlags
-	var mine bool
-	var name string
-	c := &cobra.Command{Use: "edit HOOK", Short: "Change what is given, leave the rest; gives a disabled hook another chance", Args: cobra.ExactArgs(1), RunE: func(c *cobra.Command, args []string) error {
-		return p.onHook(c, mine, args[0], func(a *api, path string) error {
-			in, err := d.body(c, p, a)
-			if err != nil {
-				return err
-			}
-			if name != "" {
-				in["name"] = name
-			}
-			if len(in) == 0 {
-				return errNothing
-			}
-			return p.saveHook(c, a, http.MethodPatch, path, in, "changed")
-		})
-	}}
-	d.flags(c)
-	mineFlag(c, &mine)
-	c.Flags().StringVar(&name, "name", "", "a new name")
-	return c
 }
 
 func (p *program) hooksRemove() *cobra.Command {
@@ -237,177 +266,4 @@ func (p *program) hooksSwitch(word string, on bool) *cobra.Command {
 	}}
 	mineFlag(c, &mine)
 	return c
-}
-
-// hookFlags is a hook's configuration as flags.
-type hookFlags struct {
-	kind, user, server, level, pattern, mode, onError, timeout *string
-	events, servers, agents                                    *[]string
-	priority                                                   *int
-	config, source                                             *string
-}
-
-func (d *hookFlags) flags(c *cobra.Command) {
-	f := c.Flags()
-	d.kind = f.String("type", "", "what kind of hook (default: the name)")
-	d.config = f.String("config", "", "the type's configuration: a JSON object, or the name of a file that holds one (- is standard input)")
-	d.source = f.String("source", "", "for a script: the *.star file whose text to store")
-	d.user = f.String("user", "", "only for this user, by name or id")
-	d.server = f.String("server", "", "only for this server, by name or id")
-	d.level = f.String("level", "", "meta, tool or both")
-	d.events = f.StringSlice("event", nil, "when it acts, as in tool:after (may be repeated)")
-	d.pattern = f.String("pattern", "", "glob on the tool's name")
-	d.servers = f.StringSlice("servers", nil, "only for these servers")
-	d.agents = f.StringSlice("agents", nil, "only for these agents")
-	d.mode = f.String("mode", "", "enforce, observe (a dry run) or background")
-	d.onError = f.String("on-error", "", "fail, ignore or disable")
-	d.priority = f.Int("priority", 0, "lower runs earlier before the call and later after it")
-	d.timeout = f.String("timeout", "", "how long it may take, as in 2s")
-}
-
-// body is the part of a configuration that was given.
-func (d *hookFlags) body(c *cobra.Command, p *program, a *api) (map[string]any, error) {
-	in := map[string]any{}
-	given := func(flag, field string, value any) {
-		if c.Flags().Changed(flag) {
-			in[field] = value
-		}
-	}
-	given("type", "type", *d.kind)
-	given("level", "level", *d.level)
-	given("event", "events", *d.events)
-	given("pattern", "pattern", *d.pattern)
-	given("servers", "servers", *d.servers)
-	given("agents", "agents", *d.agents)
-	given("mode", "mode", *d.mode)
-	given("on-error", "onError", *d.onError)
-	given("priority", "priority", *d.priority)
-	given("timeout", "timeout", *d.timeout)
-	for _, scope := range []struct{ flag, name, field, path string }{
-		{"user", *d.user, "userId", usersPath}, {"server", *d.server, "serverId", serversOf(c)},
-	} {
-		if !c.Flags().Changed(scope.flag) {
-			continue
-		}
-		id, err := named(c.Context(), a, scope.path, scope.flag, scope.name)
-		if err != nil {
-			return nil, err
-		}
-		in[scope.field] = id
-	}
-	config, err := d.configuration(c, p)
-	if config != nil {
-		in["config"] = config
-	}
-	return in, err
-}
-
-// serversOf is the list in which a server's name is looked up: one's own hooks are
-// for servers that one can see.
-func serversOf(c *cobra.Command) string {
-	if mine, _ := c.Flags().GetBool("mine"); mine {
-		return "/v1/servers"
-	}
-	return serversPath
-}
-
-// configuration is the type's own part; nil where none was given.
-func (d *hookFlags) configuration(c *cobra.Command, p *program) (map[string]json.RawMessage, error) {
-	var config map[string]json.RawMessage
-	if c.Flags().Changed("config") {
-		raw, err := p.jsonOrFile(*d.config)
-		if err != nil {
-			return nil, fmt.Errorf("--config: %w", err)
-		}
-		if err := json.Unmarshal(raw, &config); err != nil || config == nil {
-			return nil, fmt.Errorf("--config: want a JSON object, as in '{\"max_tokens\": 4000}': %v", err)
-		}
-	}
-	if !c.Flags().Changed("source") {
-		return config, nil
-	}
-	text, err := p.readFile(*d.source)
-	if err != nil {
-		return nil, fmt.Errorf("--source: %w", err)
-	}
-	if config == nil {
-		config = map[string]json.RawMessage{}
-	}
-	config["source"], err = json.Marshal(string(text))
-	return config, err
-}
-
-// hookType is a type as the API answers it.
-type hookType struct {
-	Name        string   `json:"name"`
-	Description string   `json:"description"`
-	Scopes      []string `json:"scopes"`
-	OpenToMe    bool     `json:"openToMe"`
-	Defaults    struct {
-		Level    string `json:"level"`
-		Mode     string `json:"mode"`
-		OnError  string `json:"onError"`
-		Priority int    `json:"priority"`
-		Timeout  string `json:"timeout"`
-	} `json:"defaults"`
-	Schema struct {
-		Properties map[string]struct {
-			Description string          `json:"description"`
-			Default     json.RawMessage `json:"default"`
-		} `json:"properties"`
-		Required []string `json:"required"`
-	} `json:"schema"`
-}
-
-func (p *program) hooksTypes() *cobra.Command {
-	return &cobra.Command{Use: "types [TYPE]", Short: "List the types of hooks, or show one with its configuration", Args: cobra.MaximumNArgs(1), RunE: func(c *cobra.Command, args []string) error {
-		a, err := p.api()
-		if err != nil {
-			return err
-		}
-		items, err := all[json.RawMessage](c.Context(), a, myHooksPath+"/types", nil, 0)
-		if err != nil {
-			return err
-		}
-		types, err := decodeAll[hookType](items)
-		if err != nil {
-			return err
-		}
-		if len(args) == 0 {
-			return p.print(items, func() {
-				var rows [][]string
-				for _, t := range types {
-					rows = append(rows, []string{t.Name, t.Defaults.Level, t.Defaults.OnError, fmt.Sprint(t.Defaults.Priority), yes(t.OpenToMe), short(t.Description, 80)})
-				}
-				p.table("no types", []string{"TYPE", "LEVEL", "ON ERROR", "PRIORITY", "OPEN TO ME", "WHAT IT DOES"}, rows)
-			})
-		}
-		i := slices.IndexFunc(types, func(t hookType) bool { return t.Name == args[0] })
-		if i < 0 {
-			return fmt.Errorf("there is no type %q: see toolscout hooks types", args[0])
-		}
-		return p.print(items[i], func() { p.typeHelp(types[i]) })
-	}}
-}
-
-// typeHelp tells a person how to configure a type.
-func (p *program) typeHelp(t hookType) {
-	d := t.Defaults
-	fmt.Fprintf(p.stdout, "%s: %s\n\nscopes %s; by default level %s, mode %s, on_error %s, priority %d, timeout %s\n\n", t.Name, t.Description,
-		strings.Join(t.Scopes, ", "), d.Level, d.Mode, d.OnError, d.Priority, d.Timeout)
-	var names []string
-	for name := range t.Schema.Properties {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	var rows [][]string
-	for _, name := range names {
-		m := t.Schema.Properties[name]
-		fallback := dash(short(string(m.Default), 30))
-		if slices.Contains(t.Schema.Required, name) {
-			fallback = "(required)"
-		}
-		rows = append(rows, []string{name, fallback, m.Description})
-	}
-	p.table("it has no configuration of its own", []string{"KEY", "DEFAULT", "MEANING"}, rows)
 }

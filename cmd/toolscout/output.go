@@ -33,16 +33,20 @@ func (p *program) table(none string, head []string, rows [][]string) {
 	w.Flush()
 }
 
-// short cuts a text to one line of n characters. Control characters, which a
-// stranger's description may hold, do not reach the terminal.
-func short(s string, n int) string {
-	s = strings.Map(func(r rune) rune {
+// visible gives a text with spaces for control characters, which a stranger's
+// description may hold: they do not reach the terminal.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
 			return ' '
 		}
 		return r
 	}, s)
-	s = strings.Join(strings.Fields(s), " ")
+}
+
+// short cuts a text to one line of n characters.
+func short(s string, n int) string {
+	s = strings.Join(strings.Fields(visible(s)), " ")
 	if r := []rune(s); len(r) > n {
 		return strings.TrimSpace(string(r[:n-1])) + "…"
 	}
