@@ -145,7 +145,7 @@ func (b *Bus) prune(ctx context.Context) {
 // other, but one that goes on where it was when it did not keep up.
 func (b *Bus) handle(ctx context.Context, after int64) {
 	for ctx.Err() == nil {
-		s := b.subscribe(after, func(e *postgres.Event) bool { return e.Ours && !isCall(e.Type) })
+		s := b.subscribe(&Subscription{cursor: after, match: func(e *postgres.Event) bool { return e.Ours && !isCall(e.Type) }})
 		after = b.handleFrom(ctx, s, after)
 		s.Close()
 	}

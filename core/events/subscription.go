@@ -110,8 +110,7 @@ func (b *Bus) Subscribe(ctx context.Context, f Filter) (*Subscription, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := b.subscribe(f.After, f.matches)
-	s.source, s.calls = log.Source, calls
+	s := b.subscribe(&Subscription{source: log.Source, match: f.matches, calls: calls, cursor: f.After})
 	switch {
 	case f.After < 0:
 		s.cursor = log.Last
@@ -135,8 +134,9 @@ func tenant(id string) string {
 	return id
 }
 
-func (b *Bus) subscribe(after int64, match func(*postgres.Event) bool) *Subscription {
-	s := &Subscription{bus: b, match: match, cursor: after, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+// subscribe makes a Subscription known that says what is fixed about it.
+func (b *Bus) subscribe(s *Subscription) *Subscription {
+	s.bus, s.wake, s.gone = b, make(chan struct{}, 1), make(chan struct{})
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.stopped {
