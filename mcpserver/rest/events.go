@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/toolscout/toolscout/core"
@@ -121,8 +122,24 @@ func (o *eventWriter) follow(ctx context.Context, s *gateway.EventStream) {
 	}
 }
 
-// closing is how long a stream that we end may take to say so.
-const closing = time.Second
+const (
+	// stalled is how long a client may read next to nothing of what it is sent.
+	stalled = 30 * time.Second
+	// closing is how long a stream that we end may take to say so.
+	closing = time.Second
+)
+
+// allow says how long a write may take. From the end of the stream on it does not
+// grow any more.
+func (o *eventWriter) allow(d time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ending {
+		return
+	}
+	o.ending = d == closing
+	_ = o.control.SetWriteDeadline(time.Now().Add(d)) // what has no connection blocks nobody
+}
 
 // watch ends a write to a client that does not read, once the stream has been ended
 // from our side. The function it gives stops watching.
@@ -132,7 +149,7 @@ func (o *eventWriter) watch(gone <-chan struct{}) (stop func()) {
 		defer close(ended)
 		select {
 		case <-gone:
-			_ = o.control.SetWriteDeadline(time.Now().Add(closing)) // what has no connection blocks nobody
+			o.allow(closing)
 		case <-returning:
 		}
 	}()
@@ -149,13 +166,23 @@ type eventWriter struct {
 	source  string
 	id      string // of the request
 	buffer  bytes.Buffer
+
+	mu     sync.Mutex
+	ending bool
 }
 
-// flush sends what was written. A client that is gone shows here.
+// flush sends what was written, bit by bit: slow is not stalled. A client that is
+// gone shows here.
 func (o *eventWriter) flush() error {
-	_, err := o.Write(o.buffer.Bytes())
-	o.buffer.Reset()
-	return errors.Join(err, o.control.Flush())
+	defer o.buffer.Reset()
+	for bit := range slices.Chunk(o.buffer.Bytes(), 64<<10) {
+		o.allow(stalled)
+		if _, err := o.Write(bit); err != nil {
+			return err
+		}
+	}
+	o.allow(stalled)
+	return o.control.Flush()
 }
 
 // begin says where the stream begins, so that a client which loses it before the

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strconv"
 	"strings"
@@ -364,5 +365,51 @@ func TestEvents_slow(t *testing.T) {
 	got, err := io.Copy(io.Discard, slow)
 	if got >= int64(many*len(data)) {
 		t.Errorf("the slow client got all %d bytes, then %v", got, err)
+	}
+}
+
+// pipe is a connection on which a stream writes, that remembers until when each
+// write might have lasted.
+type pipe struct {
+	*httptest.ResponseRecorder
+	gone     context.CancelFunc
+	deadline time.Time
+	allowed  []time.Duration
+}
+
+func (p *pipe) SetWriteDeadline(at time.Time) error { p.deadline = at; return nil }
+
+func (p *pipe) Write(b []byte) (int, error) {
+	if len(b) > 0 {
+		p.allowed = append(p.allowed, time.Until(p.deadline))
+	}
+	if len(p.allowed) == 3 { // the beginning, and two bits of what is told of the past
+		p.gone()
+	}
+	return p.ResponseRecorder.Write(b)
+}
+
+// TestEvents_stalled: who goes on from long ago and reads nothing holds no connection
+// for ever: each write has its end.
+func TestEvents_stalled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for range 2 {
+		if err := r.bus.PublishSync(t.Context(), core.Event{Type: "n", Data: json.RawMessage(`{"a":"` + strings.Repeat("x", 60<<10) + `"}`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	req := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/v1/events?type=n&lastEventId=0", nil)
+	req.Header.Set("Authorization", "Bearer "+r.admin)
+	p := &pipe{ResponseRecorder: httptest.NewRecorder(), gone: cancel}
+	r.handler.ServeHTTP(p, req)
+	if len(p.allowed) != 3 || p.Code != http.StatusOK {
+		t.Fatalf("%d %s, %v", p.Code, p.Body, p.allowed)
+	}
+	for _, d := range p.allowed {
+		if d <= 0 || d > time.Minute {
+			t.Errorf("a write may last %v", d)
+		}
 	}
 }

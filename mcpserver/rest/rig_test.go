@@ -38,14 +38,16 @@ import (
 
 // rig is the whole gateway behind the API: a real database, real sessions.
 type rig struct {
-	url   string
-	store *postgres.Store
-	audit *audit.Writer
-	admin string // the first admin's token
-	doc   described
-	set   *hookset.Set
-	spies *spies
-	bus   *events.Bus
+	url string
+	// handler is what the url leads to.
+	handler http.Handler
+	store   *postgres.Store
+	audit   *audit.Writer
+	admin   string // the first admin's token
+	doc     described
+	set     *hookset.Set
+	spies   *spies
+	bus     *events.Bus
 	// stopBus ends the streams, as the end of the server does.
 	stopBus func()
 }
@@ -102,7 +104,7 @@ func newInstance(t *testing.T, store *postgres.Store) *rig {
 	}
 	server := httptest.NewServer(d.Guard(rest.New(rest.Config{Gateway: gw, Admin: adm, Door: d, Version: "test"})))
 	t.Cleanup(server.Close)
-	r := &rig{url: server.URL, store: store, audit: writer, admin: adminToken, doc: describedAPI(t), set: set, spies: seen,
+	r := &rig{url: server.URL, handler: server.Config.Handler, store: store, audit: writer, admin: adminToken, doc: describedAPI(t), set: set, spies: seen,
 		bus: bus, stopBus: stopBus}
 	r.declare(t)
 	return r

@@ -43,7 +43,7 @@ func (o *eventWriter) end(err error) {
 	reason := core.Public(err)
 	o.message(CloudEvent{ID: "closed-" + o.id, Type: eventClosed, Time: time.Now()}, map[string]any{
 		"kind": reason.Kind, "message": reason.Message, "hint": reason.Hint})
+	o.allow(closing)
 	_, _ = o.ResponseWriter.Write(o.buffer.Bytes())
-	_ = o.control.SetWriteDeadline(time.Now().Add(closing))
 	_ = o.control.Flush() // a client that is gone needs no reason
 }
