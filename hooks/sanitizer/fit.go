@@ -18,10 +18,13 @@ func (p *pass) defaults(d *document) error { return p.along(d, fitter{}, (*fitte
 // none.
 func (p *pass) along(d *document, f fitter, walk func(*fitter, span, view)) error {
 	s := &search{d, maxLooks}
-	f.pass, f.b = p, p.args
+	f.pass, f.b, p.size = p, p.args, len(p.args)
 	walk(&f, whole(p.args), s.view([]*schema{d.root}, nil))
 	if s.budget < 0 {
 		return errLooks
+	}
+	if p.err != nil {
+		return p.err
 	}
 	p.args = f.edits.of(p.args)
 	return nil
@@ -79,7 +82,7 @@ func (f *fitter) fill(at span, v view) {
 	for _, s := range v.sure {
 		for _, m := range s.members {
 			value := m.schema.fallback
-			if value == nil || present[m.name] {
+			if value == nil || present[m.name] || !f.pass.grow(len(m.name)+len(value)) {
 				continue
 			}
 			present[m.name] = true

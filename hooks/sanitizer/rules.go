@@ -4,16 +4,21 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/pattern"
 	"github.com/toolscout/toolscout/core/rawjson"
+	"github.com/toolscout/toolscout/hooks"
 )
 
 // apply carries out one rule.
 func (r *rule) apply(p *pass) {
 	var es edits
+	p.size = len(p.args)
 	switch r.Do {
 	case "drop":
 		es = r.parents(p, func(at span, list []child, _ bool) edits { return r.dropped(p, list) })
@@ -31,7 +36,9 @@ func (r *rule) apply(p *pass) {
 			})
 		})
 	}
-	p.args = es.of(p.args)
+	if p.err == nil {
+		p.args = es.of(p.args)
+	}
 }
 
 // leaf gives what comes in the place of a text, number or other literal; nil leaves
@@ -41,7 +48,7 @@ func (r *rule) leaf(p *pass, literal []byte, path []string) []byte {
 		return r.clamped(p, literal, path)
 	}
 	text, ok := unquote(literal)
-	if !ok {
+	if !ok || p.err != nil {
 		return nil
 	}
 	edited := text
@@ -53,20 +60,48 @@ func (r *rule) leaf(p *pass, literal []byte, path []string) []byte {
 			p.fault(path, r.Message)
 		}
 	case "replace":
-		edited = r.match.ReplaceAllString(text, r.With)
+		edited = p.substitute(text, r.match, func(out []byte, at []int) []byte { return r.match.ExpandString(out, r.With, text, at) })
 		if edited != text {
 			p.did("replaced", path, "")
 		}
 	case "redact":
-		edited = redact(text, r.secrets)
+		edited = p.redact(text, r.secrets)
 		if edited != text {
 			p.did("redacted", path, "held what looks like a secret, which was left out")
 		}
 	}
-	if edited == text {
+	if edited == text || !p.grow(len(edited)-len(text)) {
 		return nil
 	}
 	return quote(edited)
+}
+
+// maxMatches is how many there may be in one text.
+const maxMatches = 200_000
+
+// substitute puts what expand adds for it in the place of each match.
+func (p *pass) substitute(text string, match *regexp.Regexp, expand func(out []byte, at []int) []byte) string {
+	found, err := pattern.FindAll(match, text, maxMatches, p.ended)
+	if len(found) == maxMatches {
+		err = hooks.Reject(core.InvalidParams, "a rule for its arguments matches too often in one text")
+	}
+	if err != nil {
+		p.err = err
+	}
+	if p.err != nil || len(found) == 0 {
+		return text
+	}
+	var out []byte
+	done := 0
+	for _, at := range found {
+		out = expand(append(out, text[done:at[0]]...), at)
+		done = at[1]
+		if len(out) > maxBytes {
+			p.grow(len(out))
+			return text
+		}
+	}
+	return string(append(out, text[done:]...))
 }
 
 func (r *rule) trimmed(p *pass, text string, path []string) string {
@@ -119,7 +154,7 @@ func (r *rule) renamed(p *pass, list []child, isObject bool) edits {
 		}
 	}
 	for _, c := range list {
-		if r.names(c) {
+		if r.names(c) && p.grow(len(*r.To)) {
 			p.did("renamed", c.path, "")
 			return edits{{c.key, rawjson.Skip(p.args, c.key), quote(*r.To)}}
 		}
@@ -131,7 +166,7 @@ func (r *rule) renamed(p *pass, list []child, isObject bool) edits {
 // added to the objects that are.
 func (r *rule) set(p *pass) edits {
 	put := func(at span) edits {
-		if bytes.Equal(p.args[at.start:at.end], r.Value) {
+		if bytes.Equal(p.args[at.start:at.end], r.Value) || !p.grow(len(r.Value)-(at.end-at.start)) {
 			return nil
 		}
 		p.did("set", at.path, "")
@@ -149,7 +184,7 @@ func (r *rule) set(p *pass) edits {
 				es = append(es, put(c.span)...)
 			}
 		}
-		if found || !isObject || r.last() == "*" {
+		if found || !isObject || r.last() == "*" || !p.grow(len(r.last())+len(r.Value)) {
 			return es
 		}
 		p.did("set", append(at.path[:len(at.path):len(at.path)], r.last()), "")

@@ -34,6 +34,9 @@ func Type() hooks.Type {
 // maxDepth is how deep arguments may be nested: the gateway refuses more.
 const maxDepth = 100
 
+// maxBytes bounds the arguments that rules make: no request may have more.
+const maxBytes = 4 << 20
+
 // maxTold bounds the faults and the warnings of one call.
 const maxTold = 20
 
@@ -45,7 +48,7 @@ type sanitizer struct {
 
 // Before edits the arguments, or rejects the call with every fault.
 func (s *sanitizer) Before(ctx context.Context, c *hooks.Call) error {
-	p := pass{args: c.Args, counts: map[string]int{}}
+	p := pass{args: c.Args, counts: map[string]int{}, ended: ctx.Err}
 	if err := rawjson.Check(c.Args, maxDepth); err != nil {
 		p.fault(nil, "not valid JSON, or nested too deep")
 		return p.refusal(c)
@@ -55,8 +58,15 @@ func (s *sanitizer) Before(ctx context.Context, c *hooks.Call) error {
 			return err
 		}
 		s.Rules[i].apply(&p)
+		if p.err != nil {
+			return p.err
+		}
 	}
-	if warning := s.fit(&p, c); warning != "" {
+	warning := s.fit(&p, c)
+	if p.err != nil {
+		return p.err
+	}
+	if warning != "" {
 		c.Warn(warning)
 	}
 	if len(p.faults) > 0 {
@@ -103,6 +113,20 @@ type pass struct {
 	warnings []string
 	counts   map[string]int // what was done, how often
 	told     map[string]bool
+
+	// ended is what long work asks, and err what ended the pass.
+	ended func() error
+	err   error
+	// size is what the arguments come to with the edits of the rule at work.
+	size int
+}
+
+// grow reports whether there is room for so many bytes more.
+func (p *pass) grow(by int) bool {
+	if p.size += by; p.size > maxBytes && by > 0 {
+		p.err = hooks.Reject(core.InvalidParams, "the rules for its arguments make them larger than %d MiB", maxBytes>>20)
+	}
+	return p.err == nil
 }
 
 // fault names something that is refused. The text quotes nothing.

@@ -37,26 +37,22 @@ var known = []secret{
 }
 
 // redact puts "[redacted]" in the place of every secret.
-func redact(text string, secrets []secret) string {
+func (p *pass) redact(text string, secrets []secret) string {
 	lower := strings.ToLower(text)
 	for _, s := range secrets {
 		if s.hints == nil || slices.ContainsFunc(s.hints, func(h string) bool { return strings.Contains(lower, h) }) {
-			text = s.redact(text)
+			text = p.substitute(text, s.match, func(out []byte, at []int) []byte { return s.append(out, text[at[0]:at[1]]) })
 		}
 	}
 	return text
 }
 
-func (s secret) redact(text string) string {
-	if s.check == nil {
-		return s.match.ReplaceAllLiteralString(text, redacted)
+// append adds what comes in the place of what was found.
+func (s secret) append(out []byte, found string) []byte {
+	if s.check != nil && !s.check(found) {
+		return append(out, found...)
 	}
-	return s.match.ReplaceAllStringFunc(text, func(found string) string {
-		if s.check(found) {
-			return redacted
-		}
-		return found
-	})
+	return append(out, redacted...)
 }
 
 // luhn checks the last digit of a card's number (ISO/IEC 7812-1, annex B).
