@@ -17,7 +17,7 @@ func (p *program) hooksAdd() *cobra.Command {
 			"toolscout hooks types TYPE shows the keys of --config and the defaults.",
 		Example: "  toolscout hooks add small --type response_truncation --config '{\"max_tokens\": 4000}'\n" +
 			"  toolscout hooks add slow-down --type rate_limit --server github --config '{\"by\": [\"user\"], \"rate\": 60, \"per\": \"1m\"}'\n" +
-			"  toolscout hooks add redact --type script --source examples/hooks/redact_emails.star --mode observe\n" +
+			"  toolscout hooks add redact --type script --source examples/hooks/redact-emails.star --mode observe\n" +
 			"  toolscout hooks add brief --mine --type response_truncation --server github",
 		Args: cobra.ExactArgs(1), RunE: func(c *cobra.Command, args []string) error {
 			a, err := p.api()
