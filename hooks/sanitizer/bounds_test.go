@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -55,5 +56,51 @@ func TestSearchEnds(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
+	}
+}
+
+// TestReferences: a schema in which a reference leads to each part of a chain that
+// holds almost all of it is not read as often as that.
+func TestReferences(t *testing.T) {
+	var references, names strings.Builder
+	for i := range 60_000 {
+		fmt.Fprintf(&names, `,"%d":{}`, i)
+	}
+	inner, path := `{`+names.String()[1:]+`}`, "#"
+	for range 80 {
+		inner, path = `{"properties":`+inner+`}`, path+"/properties"
+		fmt.Fprintf(&references, `,{"$ref":"%s"}`, path)
+	}
+	before := heap()
+	c := newCall(`{"a":1}`, `{"allOf":[`+references.String()[1:]+`],`+inner[1:])
+	h := newHook(t, `{"unknown": "drop"}`)
+	if err := h.Before(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Warnings) > 0 {
+		t.Errorf("warned %q", c.Warnings)
+	}
+	if grown := heap() - before; grown > 256<<20 {
+		t.Errorf("the heap grew by %d MiB", grown>>20)
+	}
+	runtime.KeepAlive(h)
+}
+
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestStarInReference: a star in a reference is a name.
+func TestStarInReference(t *testing.T) {
+	t.Parallel()
+	c := newCall(`{"a":1,"b":2}`, `{"$ref":"#/$defs/*","$defs":{"*":{"properties":{"a":{}}},"z":{"properties":{"b":{}}}}}`)
+	if err := newHook(t, `{"unknown": "drop"}`).Before(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if string(c.Args) != `{"a":1}` {
+		t.Errorf("got %s", c.Args)
 	}
 }

@@ -117,11 +117,14 @@ func (r *rule) complete() (at, message string) {
 	switch r.Do {
 	case "clamp":
 		if r.bounds, ok = newBounds(r.Min, r.Max); !ok {
-			return "min", "or max is missing, or min is greater than max"
+			if r.bounds.least == nil || r.bounds.most == nil {
+				return "min", "is missing, and so is max: one of them is needed"
+			}
+			return "min", "is greater than max"
 		}
 	case "rename":
 		if r.To == nil || len(r.tokens) == 0 {
-			return "to", "and a pointer to a member go with rename"
+			return "to", "is missing, or pointer does not lead to a member"
 		}
 	case "drop":
 		if len(r.tokens) == 0 {

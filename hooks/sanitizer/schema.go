@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -49,12 +50,16 @@ type document struct {
 
 	mu   sync.Mutex
 	refs map[string]*schema
+	read int // bytes of what references led to
 }
 
 // The bounds of schemas; larger ones are not used.
 const (
 	maxSchemaBytes = 1 << 20
 	maxReferences  = 1000
+	// maxReferred bounds what references lead to, in bytes: each is read on its own,
+	// and one may lead to what holds another's.
+	maxReferred = 4 << 20
 )
 
 var errSchema = errors.New("not a schema")
@@ -155,11 +160,33 @@ func (d *document) resolve(ref string) *schema {
 		return s
 	}
 	s := &schema{open: true}
-	if tokens, ok := split(strings.TrimPrefix(ref, "#")); ok && len(d.refs) < maxReferences && !strings.Contains(ref, "%") {
-		matching(d.raw, whole(d.raw), tokens, func(at span) { s = readSchema(d.raw[at.start:at.end]) })
+	if len(d.refs) >= maxReferences {
+		return s
+	}
+	if text := d.find(ref); text != nil && d.read+len(text) <= maxReferred {
+		d.read += len(text)
+		s = readSchema(text)
 	}
 	d.refs[ref] = s
 	return s
+}
+
+// find gives the text that a reference leads to, nil without one.
+func (d *document) find(ref string) json.RawMessage {
+	tokens, ok := split(strings.TrimPrefix(ref, "#"))
+	if !ok || strings.Contains(ref, "%") {
+		return nil
+	}
+	at := whole(d.raw)
+	for _, token := range tokens {
+		list, _ := children(d.raw, at)
+		i := slices.IndexFunc(list, func(c child) bool { return c.name == token })
+		if i < 0 {
+			return nil
+		}
+		at = list[i].span
+	}
+	return d.raw[at.start:at.end]
 }
 
 // schemas remembers the schemas of tools.
