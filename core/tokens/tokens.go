@@ -118,7 +118,7 @@ func Estimate(s string) int {
 		last = c
 	}
 	sum = t.ended(len(s), sum)
-	return max(1, (sum+50)/100)
+	return min(len(s), max(1, (sum+50)/100)) // no token is less than a byte
 }
 
 // end gives where the run of a class ends that i is in.

@@ -21,6 +21,17 @@ func TestEstimate_is_nought_only_for_nothing(t *testing.T) {
 	}
 }
 
+// TestEstimate_is_no_more_than_bytes: no tokenizer makes two tokens of a byte, and
+// whoever has fewer bytes than tokens allowed need not count.
+func TestEstimate_is_no_more_than_bytes(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"1 ", " 1", "1;", ". 1\n", "(\n", "A1", "\xff", "é"} {
+		if got := tokens.Estimate(strings.Repeat(s, 500)); got > 500*len(s) {
+			t.Errorf("%q: %d of %d bytes", s, got, 500*len(s))
+		}
+	}
+}
+
 // TestEstimate_is_near compares with what two tokenizers made of the texts in
 // testdata (o200k_base and cl100k_base, by gpt-tokenizer 4): the estimate lies between
 // them, or not far outside.
