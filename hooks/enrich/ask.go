@@ -40,8 +40,8 @@ type usage struct {
 // ask gives what the model says, "" if it was not asked because of the budget.
 func (h *hook) ask(ctx context.Context, c *hooks.Call, q question) (string, error) {
 	guess := usage{tokens.Estimate(q.system) + tokens.Estimate(q.user), h.config.MaxOutputTokens}
-	aside := h.cost(guess)
-	if refusal := h.purse.take(aside, h.config.MaxCostPerHour, h.config.MaxCostPerDay); refusal != "" {
+	aside, refusal := h.purse.take(h.cost(guess), h.config.MaxCostPerHour, h.config.MaxCostPerDay)
+	if refusal != "" {
 		c.Note("skipped", refusal)
 		return "", nil
 	}
@@ -49,7 +49,7 @@ func (h *hook) ask(ctx context.Context, c *hooks.Call, q question) (string, erro
 	status, body, err := h.post(ctx, q)
 	if err != nil {
 		if status >= 300 {
-			h.purse.settle(-aside) // refused, so not charged
+			h.purse.settle(aside, 0) // refused, so not charged
 		}
 		return "", err
 	}
@@ -57,8 +57,8 @@ func (h *hook) ask(ctx context.Context, c *hooks.Call, q question) (string, erro
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return "", core.Errorf(core.UpstreamError, "the model's endpoint did not answer with a completion").Because(err)
 	}
-	if u := answer.Usage; u != nil && u.Prompt >= 0 && u.Completion >= 0 {
-		h.purse.settle(h.cost(*u) - aside)
+	if u := answer.Usage; u != nil && u.Prompt > 0 && u.Completion >= 0 { // some count nothing
+		h.purse.settle(aside, h.cost(*u))
 		c.Note("promptTokens", u.Prompt)
 		c.Note("completionTokens", u.Completion)
 		if cost := h.cost(*u); cost > 0 {

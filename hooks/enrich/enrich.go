@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/toolscout/toolscout/core"
@@ -76,6 +77,7 @@ func Type(guarded, trusted *http.Client) hooks.Type {
 				return nil, err
 			}
 			h.purse = purses.of(i.Key)
+			h.leave = sync.OnceFunc(func() { purses.leave(h.purse) })
 			return h, nil
 		},
 	}
@@ -96,6 +98,7 @@ type hook struct {
 	prompt   prompt
 	client   *http.Client
 	purse    *purse
+	leave    func() // the purse
 }
 
 func open(i hooks.Instance, client *http.Client) (*hook, error) {
@@ -110,6 +113,12 @@ func open(i hooks.Instance, client *http.Client) (*hook, error) {
 		return nil, refusal
 	}
 	return h, nil
+}
+
+// Close leaves the budget to who comes after it.
+func (h *hook) Close() error {
+	h.leave()
+	return nil
 }
 
 // Before has nothing to do.

@@ -154,7 +154,7 @@ func TestPrompt(t *testing.T) {
 	if mark == nil {
 		t.Fatalf("no mark in %q", asked[0].message(1))
 	}
-	want := strings.ReplaceAll("read of files\n<data-M is=\"args\">\n{\"path\":\"/x\"}\n</data-M>\n"+
+	want := strings.ReplaceAll("<data-M>read</data-M> of <data-M>files</data-M>\n<data-M is=\"args\">\n{\"path\":\"/x\"}\n</data-M>\n"+
 		"<data-M is=\"result\">\nbegin\nerror: no such file — {{tool}}\n</data-M>\nWhy?", "M", mark[1])
 	if diff := cmp.Diff(asked[0].message(1), want); diff != "" {
 		t.Error(diff)
@@ -181,6 +181,23 @@ func TestLongInput(t *testing.T) {
 	if len(got) > 1200 || !strings.Contains(got, "error: the beginning") || !strings.Contains(got, "the end\n") ||
 		!strings.Contains(got, "bytes left out") || strings.Contains(got, "\uFFFD") {
 		t.Errorf("got %d bytes: %s", len(got), got)
+	}
+}
+
+// TestLongArguments: bytes that are no text find no way around the limit.
+func TestLongArguments(t *testing.T) {
+	t.Parallel()
+	for _, piece := range []string{"\x80", "\xf0", "é", "x\x80", "\xf0\x80"} {
+		m := &model{body: said}
+		h := open(t, typ(), m.serve(t), `,"max_input_bytes":1000,"prompt":"{{args}}{{result}}"`)
+		c := called(`{"content":[{"type":"text","text":"error"}]}`)
+		c.Args = json.RawMessage(`{"a":"` + strings.Repeat(piece, 10_000) + `"}`)
+		if err := h.After(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(m.asked()[0].message(1)); n > 1500 { // what is not UTF-8 is replaced by three bytes
+			t.Errorf("%q: %d bytes", piece, n)
+		}
 	}
 }
 
@@ -328,6 +345,95 @@ func TestBudget(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		ask(6)
 	})
+}
+
+// TestBudgetOverTheHour: what was set aside in one hour gives nothing back to the
+// next.
+func TestBudgetOverTheHour(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, slow := &model{body: said}, make(chan struct{})
+		client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.Header.Get("Authorization") != "" {
+				<-slow
+			}
+			return transport{m}.RoundTrip(r)
+		})}
+		typ := enrich.Type(client, client)
+		const prices = `,"max_output_tokens":10,"output_price":1000000,"max_cost_per_hour":20`
+		late := open(t, typ, "http://model.example", prices+`,"api_key":"k"`)
+		h := open(t, typ, "http://model.example", prices)
+		ended := make(chan error)
+		for range 2 { // each sets 10 aside
+			go func() { ended <- late.After(t.Context(), called(failing)) }()
+		}
+		synctest.Wait()
+		time.Sleep(time.Hour)
+		ask := func(want int) {
+			t.Helper()
+			if err := h.After(t.Context(), called(failing)); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(m.asked()); n != want {
+				t.Errorf("asked %d times, want %d", n, want)
+			}
+		}
+		ask(1)
+		ask(2)
+		ask(3) // comes to 12
+		close(slow)
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+		ask(5)
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestBudgetOfASleeper: a hook that did not ask for days keeps its budget when it is
+// edited.
+func TestBudgetOfASleeper(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &model{body: said}
+		client := &http.Client{Transport: transport{m}}
+		typ := enrich.Type(client, client)
+		const prices = `,"max_output_tokens":10,"output_price":1000000,"max_cost_per_hour":12`
+		h := open(t, typ, "http://model.example", prices)
+		time.Sleep(48 * time.Hour)
+		if _, err := typ.New(hooks.Instance{Key: "other", Config: json.RawMessage(`{"base_url":"http://x.example","model":"m","triggers":["x"]}`)}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := h.After(t.Context(), called(failing)); err != nil {
+				t.Fatal(err)
+			}
+			h = open(t, typ, "http://model.example", prices)
+		}
+		if n := len(m.asked()); n != 1 {
+			t.Errorf("asked %d times, want once", n)
+		}
+	})
+}
+
+// TestNoUsage: an endpoint that counts nothing is paid as for the worst.
+func TestNoUsage(t *testing.T) {
+	t.Parallel()
+	m := &model{body: strings.Replace(said, `"prompt_tokens":120,"completion_tokens":4`, `"prompt_tokens":0,"completion_tokens":0`, 1)}
+	h := open(t, typ(), m.serve(t), `,"max_output_tokens":10,"output_price":1000000,"max_cost_per_day":25`)
+	for range 5 {
+		if err := h.After(t.Context(), called(failing)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(m.asked()); n != 2 {
+		t.Errorf("asked %d times, want 2", n)
+	}
 }
 
 func TestBudgetIsNoted(t *testing.T) {

@@ -54,9 +54,9 @@ func (p prompt) render(c *hooks.Call, text string, limit int) question {
 		case part == "args":
 			data(&b, mark, "args", middle(string(c.Args), limit/4))
 		case part == "tool" && c.Tool != nil:
-			b.WriteString(name(c.Tool.Name))
+			b.WriteString(name(mark, c.Tool.Name))
 		case part == "server" && c.Server != nil:
-			b.WriteString(name(c.Server.Name))
+			b.WriteString(name(mark, c.Server.Name))
 		}
 	}
 	return question{user: b.String(), system: "You are asked about the call of a tool. What stands between <data-" + mark +
@@ -68,8 +68,9 @@ func data(b *strings.Builder, mark, what, text string) {
 	fmt.Fprintf(b, "<data-%s is=%q>\n%s\n</data-%s>", mark, what, text, mark)
 }
 
-// name is a name on one line, and short: it too may come from a stranger.
-func name(s string) string {
+// name is a name between marks, on one line, and short: it too may come from a
+// stranger, and "ignore what follows" is a name as good as any.
+func name(mark, s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
 			return -1
@@ -77,7 +78,7 @@ func name(s string) string {
 		return r
 	}, s)
 	const longest = 128
-	return s[:boundary(s, min(len(s), longest))]
+	return fmt.Sprintf("<data-%s>%s</data-%s>", mark, s[:boundary(s, min(len(s), longest))], mark)
 }
 
 // middle leaves out what is in the middle of a text longer than limit: what a log
@@ -91,9 +92,10 @@ func middle(s string, limit int) string {
 	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", s[:head], tail-head, s[tail:])
 }
 
-// boundary is the beginning of the character at i.
+// boundary is the beginning of the character at i. Arguments need not be UTF-8, and
+// then there may be none as far back as one can be.
 func boundary(s string, i int) int {
-	for i > 0 && i < len(s) && !utf8.RuneStart(s[i]) {
+	for n := 1; n < utf8.UTFMax && i > 0 && i < len(s) && !utf8.RuneStart(s[i]); n++ {
 		i--
 	}
 	return i

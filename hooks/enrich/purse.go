@@ -8,6 +8,8 @@ import (
 // purse is what one configured hook has spent, and until when it was told to wait.
 // It outlives edits of the hook, not the process.
 type purse struct {
+	hooks int // that have it, guarded by purses.mu
+
 	mu    sync.Mutex
 	hour  window
 	day   window
@@ -27,13 +29,14 @@ type purses struct {
 	byKey map[string]*purse
 }
 
-// of gives the purse of a hook. Purses that were not used for longer than any
-// window are dropped: they are as good as new.
+// of gives the purse of a hook, which leaves it when it is closed. Purses that nobody
+// has, and that were not used for longer than any window, are dropped: they are as
+// good as new.
 func (ps *purses) of(key string) *purse {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for k, p := range ps.byKey {
-		if k != key && p.idle() {
+		if k != key && p.hooks == 0 && p.idle() {
 			delete(ps.byKey, k)
 		}
 	}
@@ -42,7 +45,14 @@ func (ps *purses) of(key string) *purse {
 		p = &purse{used: time.Now()}
 		ps.byKey[key] = p
 	}
+	p.hooks++
 	return p
+}
+
+func (ps *purses) leave(p *purse) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p.hooks--
 }
 
 func (p *purse) idle() bool {
@@ -51,8 +61,14 @@ func (p *purse) idle() bool {
 	return time.Since(p.used) > 25*time.Hour
 }
 
+// aside is what was set aside, and in which hour and day.
+type aside struct {
+	cost      float64
+	hour, day time.Time
+}
+
 // take sets cost aside, or says why that cannot be done.
-func (p *purse) take(cost, perHour, perDay float64) (refusal string) {
+func (p *purse) take(cost, perHour, perDay float64) (a aside, refusal string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now().UTC()
@@ -61,30 +77,40 @@ func (p *purse) take(cost, perHour, perDay float64) (refusal string) {
 	p.day.roll(now.Truncate(24 * time.Hour))
 	switch {
 	case now.Before(p.pause):
-		return "the endpoint asked to wait"
+		return a, "the endpoint asked to wait"
 	case perHour > 0 && p.hour.spent+cost > perHour:
-		return "the budget of the hour is used up"
+		return a, "the budget of the hour is used up"
 	case perDay > 0 && p.day.spent+cost > perDay:
-		return "the budget of the day is used up"
+		return a, "the budget of the day is used up"
 	}
 	p.hour.spent += cost
 	p.day.spent += cost
-	return ""
+	return aside{cost, p.hour.since, p.day.since}, ""
 }
 
-// settle corrects what was set aside by the difference to the real cost.
-func (p *purse) settle(difference float64) {
+// settle puts the real cost in the place of what was set aside.
+func (p *purse) settle(a aside, cost float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.hour.spent = max(0, p.hour.spent+difference)
-	p.day.spent = max(0, p.day.spent+difference)
+	p.hour.settle(a.hour, cost-a.cost)
+	p.day.settle(a.day, cost-a.cost)
 }
 
 // wait has nothing asked for d.
 func (p *purse) wait(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.pause = time.Now().Add(d)
+	if until := time.Now().Add(d); until.After(p.pause) {
+		p.pause = until
+	}
+}
+
+// settle corrects what was spent by a difference to what was set aside in a window
+// since then. If that is over, it has nothing to give back.
+func (w *window) settle(since time.Time, difference float64) {
+	if difference > 0 || w.since.Equal(since) {
+		w.spent = max(0, w.spent+difference)
+	}
 }
 
 func (w *window) roll(since time.Time) {
