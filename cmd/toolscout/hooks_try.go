@@ -11,9 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/toolscout/toolscout/core"
-	"github.com/toolscout/toolscout/hooks/script"
 )
 
 // trial is what a hook made of a recorded call.
@@ -169,52 +166,4 @@ func words(raw json.RawMessage) string {
 		return string(raw)
 	}
 	return text
-}
-
-func (p *program) hooksCheck() *cobra.Command {
-	return &cobra.Command{Use: "check FILE ...", Short: "Check that scripts compile; needs no server",
-		Long: "Check that scripts compile, and that what they say of themselves in hook = {…} is valid. Needs\n" +
-			"no server. Ends with status 1 when one does not; each fault names its line.",
-		Example: "  toolscout hooks check .toolscout/hooks/*.star", Args: cobra.MinimumNArgs(1), RunE: func(c *cobra.Command, args []string) error {
-			type finding struct {
-				File  string `json:"file"`
-				OK    bool   `json:"ok"`
-				Error string `json:"error,omitempty"`
-			}
-			var found []finding
-			failed := false
-			for _, name := range args {
-				f := finding{File: name, OK: true}
-				source, err := p.readFile(name)
-				if err == nil {
-					err = script.Check(name, source)
-				}
-				if err != nil {
-					f.OK, f.Error, failed = false, plain(err), true
-				}
-				found = append(found, f)
-			}
-			err := p.print(found, func() {
-				for _, f := range found {
-					if !f.OK {
-						fmt.Fprintf(p.stderr, "%s\n", f.Error)
-						continue
-					}
-					fmt.Fprintf(p.stdout, "%s: ok\n", f.File)
-				}
-			})
-			if err == nil && failed {
-				return errReported
-			}
-			return err
-		}}
-}
-
-// plain is an error's message without its kind.
-func plain(err error) string {
-	var known *core.Error
-	if errors.As(err, &known) {
-		return known.Message
-	}
-	return err.Error()
 }

@@ -228,3 +228,27 @@ func TestDeclaredScript(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestCheckScript finds what would stop the start, or keep a script from being used.
+func TestCheckScript(t *testing.T) {
+	t.Parallel()
+	s := newSet(t, newTypes())
+	for text, want := range map[string]core.Fault{
+		mark("x"): {},
+		"def (":   {Pointer: "/config", Message: "x.star:1:6: "},
+		"":        {Pointer: "/config", Message: "x.star: defines none of "},
+		`hook = {"on_error": "shrug"}` + "\n" + mark("x"):      {Pointer: "/onError", Message: `is "shrug", and can be fail, ignore, disable`},
+		`hook = {"colour": 1}` + "\n" + mark("x"):              {Pointer: "/config", Message: `x.star: hook: unknown field "colour"`},
+		`hook = {"timeout": "soon"}` + "\n" + mark("x"):        {Pointer: "/timeout", Message: "is not a duration"},
+		`hook = {"events": ["Tool:after"]}` + "\n" + mark("x"): {Pointer: "/events/0", Message: "\"Tool:after\" is not an event"},
+		`hook = {"type": "tag"}` + "\n" + mark("x"):            {Pointer: "/type", Message: "a script is of type script"},
+	} {
+		faults := s.CheckScript("some/where/x.star", []byte(text))
+		if want.Message == "" && len(faults) == 0 {
+			continue
+		}
+		if len(faults) != 1 || faults[0].Pointer != want.Pointer || !strings.HasPrefix(faults[0].Message, want.Message) {
+			t.Errorf("%q: got %+v, want %+v", text, faults, want)
+		}
+	}
+}
