@@ -135,10 +135,14 @@ func (p *goRunning) line(line string) {
 	}
 	if m := goEnd.FindStringSubmatch(line); m != nil {
 		t := p.test(m[2])
-		t.status = m[1]
-		if t.status == "FAIL" {
+		switch {
+		case m[1] != "FAIL":
+		case t.status != "FAIL":
 			t.lines = append([]string{line}, t.lines...)
+		default: // it has failed before
+			t.lines = append(t.lines, line)
 		}
+		t.status = m[1]
 		p.current = t
 		return
 	}
@@ -177,26 +181,35 @@ func (p *goRunning) test(name string) *goTest {
 
 // end sorts what a package's tests said.
 func (r *goReader) end(p *goRunning, failed bool) {
+	troubled := p.troubled()
 	for _, t := range p.tests {
 		switch {
 		case t.name == "":
 			for _, line := range t.lines {
 				r.report.add(other, line)
 			}
-		case t.status == "FAIL" && (len(t.lines) > 1 || !p.within(t.name)):
+		case t.status == "FAIL" && (len(t.lines) > 1 || !within(troubled, t.name)):
 			r.report.open(failure, t.name, t.lines...)
-		case t.status == "" && failed && !p.within(t.name):
+		case t.status == "" && failed && !within(troubled, t.name):
 			r.report.open(failure, t.name, append([]string{fmt.Sprintf("--- %s did not end", t.name)}, t.lines...)...)
 		}
 	}
 }
 
-// within reports whether a test failed or hangs in one of its own.
-func (p *goRunning) within(name string) bool {
+// troubled are the names of the tests that failed or hang, in order.
+func (p *goRunning) troubled() []string {
+	var names []string
 	for _, t := range p.tests {
-		if (t.status == "FAIL" || t.status == "") && strings.HasPrefix(t.name, name+"/") {
-			return true
+		if t.status == "FAIL" || t.status == "" {
+			names = append(names, t.name)
 		}
 	}
-	return false
+	slices.Sort(names)
+	return names
+}
+
+// within reports whether a test failed or hangs in one of its own.
+func within(troubled []string, name string) bool {
+	i, _ := slices.BinarySearch(troubled, name+"/")
+	return i < len(troubled) && strings.HasPrefix(troubled[i], name+"/")
 }

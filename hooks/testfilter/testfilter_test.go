@@ -367,3 +367,26 @@ func BenchmarkLong(b *testing.B) {
 		}
 	}
 }
+
+// TestLong: what a hundred thousand tests say takes no time that grows with the
+// square of that.
+func TestLong(t *testing.T) {
+	t.Parallel()
+	h := open(t, `{}`)
+	const tests = 300_000
+	for name, line := range map[string]func(int) string{
+		"hanging":       func(i int) string { return fmt.Sprintf("=== RUN   Test%d", i) },
+		"failing":       func(i int) string { return fmt.Sprintf("--- FAIL: Test%d (0.00s)", i) },
+		"failing again": func(int) string { return "--- FAIL: Test (0.00s)" },
+		"within":        func(i int) string { return fmt.Sprintf("--- FAIL: Test/%d (0.00s)", i) },
+	} {
+		var b strings.Builder
+		for i := range tests {
+			b.WriteString(line(i) + "\n")
+		}
+		got := filter(t, h, b.String()+"FAIL\texample.com/shop\t0.01s\n")
+		if !strings.Contains(got, "FAIL\texample.com/shop") || len(got) > 100_000 {
+			t.Errorf("%s: %d bytes are left", name, len(got))
+		}
+	}
+}
