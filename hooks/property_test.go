@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/hooks"
+	"github.com/toolscout/toolscout/hooks/hookstest"
 )
 
 // act is what one half of a hook does in a random chain.
@@ -56,7 +57,7 @@ func TestRandomChains(t *testing.T) {
 		rng.Shuffle(len(entries), func(a, b int) { entries[a], entries[b] = entries[b], entries[a] })
 		c := newCall()
 		c.Args = json.RawMessage(`args`)
-		result := randomResult(rng)
+		result := hookstest.Result(rng)
 		exact := bytes.Clone(result)
 		err := r.Run(t.Context(), hooks.Compile(entries, c), c, func(_ context.Context, c *hooks.Call) error {
 			d.note("work(%s)", c.Args)
@@ -110,15 +111,6 @@ func (p plan) hook(d *diary, n int) hooks.Hook {
 			}
 		}),
 	}
-}
-
-// randomResult is a result of a tool as no encoder would write it: with spaces,
-// large numbers, escapes and members that nobody knows.
-func randomResult(rng *rand.Rand) json.RawMessage {
-	parts := [...]string{`"n": 1.0e2`, `"big":12345678901234567890`, `"u":"\u00e9\/\u0000"`, `"isError":false`, `"content":[ {"type":"text","text":"a"},{"type":"hologram"} ]`,
-		`"structuredContent":{"b":1,"a":2}`, `"n":2`, `"_meta":{ }`}
-	rng.Shuffle(len(parts), func(a, b int) { parts[a], parts[b] = parts[b], parts[a] })
-	return json.RawMessage("{ " + strings.Join(parts[:rng.IntN(len(parts)+1)], " ,") + "\n}")
 }
 
 // model says what must come of a chain around work that gives this result.
