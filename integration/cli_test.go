@@ -105,8 +105,15 @@ type command struct {
 // cli runs a command against a server.
 func cli(t *testing.T, env []string, args ...string) command {
 	t.Helper()
+	return fed(t, env, "", args...)
+}
+
+// fed is the same with something on its standard input.
+func fed(t *testing.T, env []string, in string, args ...string) command {
+	t.Helper()
 	cmd := exec.CommandContext(context.Background(), binary, args...)
 	cmd.Env = append(cleanEnv(), env...)
+	cmd.Stdin = strings.NewReader(in)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()

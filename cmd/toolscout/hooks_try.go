@@ -35,7 +35,7 @@ func (p *program) hooksTest() *cobra.Command {
 			`{"tool": {"name": …}, "args": {…}, "result": {"content": […]}}` + ", and may have level, server, user,\n" +
 			"roles, agent, isError and error as well. Ends with status 1 when the hook fails.",
 		Example: "  toolscout hooks test response_truncation --call call.json --config '{\"max_tokens\": 1000}'\n" +
-			"  toolscout hooks test toon_transform --call '{\"tool\": {\"name\": \"list\"}, \"args\": {}, \"result\": {\"content\": [{\"type\": \"text\", \"text\": \"[{\\\"a\\\":1},{\\\"a\\\":2},{\\\"a\\\":3}]\"}]}}' --config '{\"min_bytes\": 1}'",
+			`  toolscout hooks test param_sanitizer --call '{"args": {"limit": 5000}}' --config '{"rules": [{"do": "clamp", "pointer": "/limit", "max": 100}]}'`,
 		Args: cobra.ExactArgs(1), RunE: func(c *cobra.Command, args []string) error {
 			in := map[string]any{"type": args[0]}
 			if !c.Flags().Changed("call") {
