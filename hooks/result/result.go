@@ -23,6 +23,7 @@ type Result struct {
 	blocks     []Block // as they stand; those behind len(spans) were appended
 	edited     []bool  // by block
 	structured json.RawMessage
+	reading    *reading // of structured, nil until it is needed
 	follow     follow
 	changed    bool
 }

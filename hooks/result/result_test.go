@@ -269,3 +269,45 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
+
+// TestManyBlocks: that each of many blocks may say what much structured content says
+// does not have it read for each.
+func TestManyBlocks(t *testing.T) {
+	t.Parallel()
+	const blocks = 20_000
+	for name, structured := range map[string]string{
+		"object": `{` + strings.TrimSuffix(strings.Repeat(`"k":[1,2],`, 200_000), ",") + `}`,
+		"wrap":   `{"result":{` + strings.TrimSuffix(strings.Repeat(`"k":[1,2],`, 200_000), ",") + `}}`,
+	} {
+		content := strings.TrimSuffix(strings.Repeat(`{"type":"text","text":"{}"},`, blocks), ",")
+		r, err := result.Parse(json.RawMessage(`{"content":[` + content + `],"structuredContent":` + structured + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i := r.Mirror(); i >= 0 {
+			t.Errorf("%s: block %d mirrors it", name, i)
+		}
+		for i := range blocks {
+			r.Rewrite(i, "[]")
+		}
+	}
+}
+
+// TestMirrorAfterEdit: what a block is compared with is what the structured content
+// says by then.
+func TestMirrorAfterEdit(t *testing.T) {
+	t.Parallel()
+	r, err := result.Parse(json.RawMessage(`{"content":[{"type":"text","text":"{\"a\": 1}"}],"structuredContent":{"a":1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := r.Mirrors(0)
+	r.SetStructured(json.RawMessage(`{"a":2}`))
+	if !before || r.Mirrors(0) {
+		t.Errorf("mirrors before %v, after %v", before, r.Mirrors(0))
+	}
+	r.SetText(0, `{"a":2}`)
+	if !r.Mirrors(0) {
+		t.Error("the new text is not the new content")
+	}
+}

@@ -13,7 +13,7 @@ func (r *Result) Structured() json.RawMessage { return r.structured }
 
 // SetStructured replaces the structured content, or adds it.
 func (r *Result) SetStructured(raw json.RawMessage) {
-	r.structured, r.follow, r.changed = raw, replaced, true
+	r.structured, r.reading, r.follow, r.changed = raw, nil, replaced, true
 }
 
 // DropStructured leaves the structured content out.
@@ -21,14 +21,14 @@ func (r *Result) DropStructured() {
 	if r.structured == nil {
 		return
 	}
-	r.structured, r.follow, r.changed = nil, dropped, true
+	r.structured, r.reading, r.follow, r.changed = nil, nil, dropped, true
 }
 
 // Mirrors reports whether text block i is the structured content as JSON, however
 // either is written.
 func (r *Result) Mirrors(i int) bool {
 	text, ok := r.blocks[i].Text()
-	return ok && r.structured != nil && sameJSON([]byte(text), r.structured)
+	return ok && r.structured != nil && r.said().whole.is(text)
 }
 
 // Wraps reports whether the structured content is nothing but block i under one
@@ -46,16 +46,72 @@ func (r *Result) wrapped(i int) (m rawjson.Member, plain, ok bool) {
 	if !isText || r.structured == nil {
 		return m, false, false
 	}
+	s := r.said()
+	switch {
+	case !s.single:
+		return m, false, false
+	case s.isText:
+		return s.member, true, s.text == text
+	default:
+		return s.member, false, s.inner.is(text)
+	}
+}
+
+// reading is what structured content says. It is read once for all blocks that may
+// say the same: there may be many of them, and much of it.
+type reading struct {
+	whole value
+	// single: it has one member, whose value is inner or, as a string, text.
+	single, isText bool
+	member         rawjson.Member
+	inner          value
+	text           string
+}
+
+func (r *Result) said() *reading {
+	if r.reading != nil {
+		return r.reading
+	}
+	r.reading = &reading{whole: value{raw: bytes.TrimSpace(r.structured)}}
 	object, err := rawjson.Scan(r.structured)
 	if err != nil || len(object.Members) != 1 {
-		return m, false, false
+		return r.reading
 	}
-	m = object.Members[0]
-	value := r.structured[m.Start:m.End]
-	if s, isString := stringOf(value); isString {
-		return m, true, s == text
+	s := r.reading
+	s.single, s.member = true, object.Members[0]
+	s.inner.raw = r.structured[s.member.Start:s.member.End]
+	s.text, s.isText = stringOf(s.inner.raw)
+	return s
+}
+
+// value is JSON that texts are compared with. It is decoded for the first of them
+// that is not the same bytes.
+type value struct {
+	raw     []byte
+	decoded any
+	tried   bool
+	ok      bool
+}
+
+// is reports whether text is the same value: order, white space and spelling do not
+// count, number literals do.
+func (v *value) is(text string) bool {
+	a := bytes.TrimSpace([]byte(text))
+	if len(a) == 0 || len(v.raw) == 0 || a[0] != v.raw[0] {
+		return false
 	}
-	return m, false, sameJSON([]byte(text), value)
+	if bytes.Equal(a, v.raw) {
+		return true
+	}
+	x, ok := decode(a)
+	if !ok {
+		return false
+	}
+	if !v.tried {
+		v.tried = true
+		v.decoded, v.ok = decode(v.raw)
+	}
+	return v.ok && reflect.DeepEqual(x, v.decoded)
 }
 
 // Rewrite replaces the text of text block i. Structured content that says the same
@@ -85,24 +141,6 @@ func (r *Result) put(text string, within func(json.RawMessage) json.RawMessage) 
 		return
 	}
 	r.SetStructured(within(value))
-}
-
-// sameJSON compares values: order, white space and spelling do not count, number
-// literals do.
-func sameJSON(a, b []byte) bool {
-	a, b = bytes.TrimSpace(a), bytes.TrimSpace(b)
-	if len(a) == 0 || len(b) == 0 || a[0] != b[0] {
-		return false
-	}
-	if bytes.Equal(a, b) {
-		return true
-	}
-	x, ok := decode(a)
-	if !ok {
-		return false
-	}
-	y, ok := decode(b)
-	return ok && reflect.DeepEqual(x, y)
 }
 
 func decode(b []byte) (any, bool) {
