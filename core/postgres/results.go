@@ -55,12 +55,16 @@ func (s *Store) SaveResult(ctx context.Context, r Result, ttl time.Duration) err
 }
 
 // saveResult deletes what of a user's has expired or is too much beside the new one.
+// The rows that both refer to are locked first, as by whoever deletes a user or a
+// server with its results.
 const saveResult = `
-	with sized as (
+	with owners as (
+	    select from users u, mcp_servers s where u.id = @user and s.id = @server for key share
+	), sized as (
 	    select id, expires_at, sum(greatest(size, @least::bigint)) over (order by created_at desc, id desc) as newer
 	    from results where user_id = @user
 	), room as (
-	    delete from results r using sized
+	    delete from results r using owners, sized
 	    where r.id = sized.id and (sized.expires_at <= now() or sized.newer + greatest(@size, @least::bigint) > @most::bigint)
 	)
 	insert into results (id, tenant_id, user_id, agent, server_id, expires_at, page_bytes, size, body)

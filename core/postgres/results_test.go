@@ -129,3 +129,27 @@ func TestResults_go_with_the_user_and_the_server(t *testing.T) {
 		}
 	}
 }
+
+// TestResults_of_a_server_that_is_deleted: neither side waits for what the other has.
+func TestResults_of_a_server_that_is_deleted(t *testing.T) {
+	t.Parallel()
+	store, conn := open(t)
+	ctx := t.Context()
+	_, r := keeper(t, store, "ann")
+	check(t, store.SaveResult(ctx, r, time.Hour))
+	exec(t, conn, `update results set expires_at = now()`)
+	tx := must(conn.Begin(ctx))(t)
+	exec(t, tx.Conn(), `select from mcp_servers for update`)
+	saved := make(chan error)
+	go func() {
+		next := r
+		next.ID = postgres.NewResultID()
+		saved <- store.SaveResult(ctx, next, time.Hour)
+	}()
+	for waits := false; !waits; {
+		waits = value[bool](t, tx.Conn(), `select exists (select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid)))`)
+	}
+	exec(t, tx.Conn(), `delete from mcp_servers`)
+	check(t, tx.Commit(ctx))
+	wantKind(t, <-saved, core.NotFound)
+}
