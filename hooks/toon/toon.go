@@ -113,6 +113,9 @@ type edit struct {
 	result *result.Result
 	// mirrored: a text says the same as the structured content.
 	mirrored bool
+	// same is the structured content as TOON, once said: it is compared with every text.
+	same string
+	said bool
 	// before and after are the estimated tokens of what was rewritten.
 	before, after int
 	// left is why the first JSON that was not rewritten was not.
@@ -186,7 +189,11 @@ func (e *edit) mirrors(i int, s shortened) bool {
 		return false
 	}
 	if s.text != "" {
-		if same, err := e.encode(string(structured)); err == nil && same == s.text {
+		if !e.said {
+			e.said = true
+			e.same, _ = e.encode(string(structured)) // "" is no text's
+		}
+		if e.same == s.text {
 			return true
 		}
 	}

@@ -220,3 +220,23 @@ func TestType_config(t *testing.T) {
 		}
 	}
 }
+
+// TestManyTexts: what every text is compared with is written once.
+func TestManyTexts(t *testing.T) {
+	t.Parallel()
+	text := `{\"a\":\"` + strings.Repeat("x", 300) + `\"}`
+	content := strings.TrimSuffix(strings.Repeat(`{"type":"text","text":"`+text+`"},`, 10_000), ",")
+	structured := `{"k":[` + strings.TrimSuffix(strings.Repeat(`{"a":1},`, 300_000), ",") + `]}`
+	raw := json.RawMessage(`{"content":[` + content + `],"structuredContent":` + structured + `}`)
+	h, err := toon.Type().New(hooks.Instance{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &hooks.Call{Level: hooks.Tool, Action: "execute_tool", Result: raw}
+	if err := h.After(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Result) >= len(raw) {
+		t.Errorf("nothing became shorter")
+	}
+}
