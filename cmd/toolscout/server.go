@@ -262,20 +262,25 @@ func (s *server) shutdown(h *http.Server) error {
 }
 
 // Close ends what newServer made, after run has returned: live sessions first,
-// then what they leave to write.
+// then what they leave to write. Each has a time of its own, so that a hook that
+// hangs costs no event and no row of the audit.
 func (s *server) Close() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
 	if err := s.pool.Close(); err != nil {
 		s.log.Warn("close upstream sessions", "error", err)
 	}
-	if err := s.hooks.Close(ctx); err != nil {
+	if err := within(10*time.Second, s.hooks.Close); err != nil {
 		s.log.Warn("end the hooks", "error", err)
 	}
-	if err := s.events.Close(ctx); err != nil {
+	if err := within(10*time.Second, s.events.Close); err != nil {
 		s.log.Error("events were lost", "error", err)
 	}
-	if err := s.audit.Close(ctx); err != nil {
+	if err := within(10*time.Second, s.audit.Close); err != nil {
 		s.log.Error("audit rows were lost", "error", err)
 	}
+}
+
+func within(d time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	return f(ctx)
 }
