@@ -217,7 +217,7 @@ func TestDisabledHookGetsAnotherChance(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	h := w.create(t, nil, `{"name":"a","type":"sender","config":{"url":"https://x"}}`)
-	if err := w.store.DisableHook(t.Context(), h.ID, h.Version, "it panicked"); err != nil {
+	if _, err := w.store.DisableHook(t.Context(), h.ID, h.Version, "it panicked"); err != nil {
 		t.Fatal(err)
 	}
 	got, err := w.Hook(t.Context(), w.seen(t, core.Principal{}), nil, h.ID)

@@ -20,8 +20,11 @@ func (s *Set) disabled(e *hooks.Entry, cause *core.Error) {
 	s.tasks.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), noteTimeout)
 		defer cancel()
-		if err := s.recordDisabled(ctx, e, cause.Message); err != nil {
+		first, err := s.recordDisabled(ctx, e, cause.Message)
+		if err != nil {
 			s.log.Error("record that a hook is disabled", "hook", e.Name, "hook_id", e.ID, "err", err)
+		} else if !first {
+			return // another instance has told
 		}
 		event := core.Event{Time: time.Now(), Type: core.EventHookDisabled, Subject: e.Name, TenantID: core.DefaultTenant,
 			Data: data(map[string]any{"id": e.ID, "type": e.Type, "reason": cause.Message})}
@@ -36,15 +39,15 @@ func (s *Set) disabled(e *hooks.Entry, cause *core.Error) {
 }
 
 // recordDisabled marks a row, for all instances, or leaves an audit row of a hook
-// that has no row.
-func (s *Set) recordDisabled(ctx context.Context, e *hooks.Entry, reason string) error {
+// that has no row. It reports whether this is the first to be heard of it.
+func (s *Set) recordDisabled(ctx context.Context, e *hooks.Entry, reason string) (first bool, err error) {
 	switch {
 	case s.config.Store == nil:
-		return nil
+		return true, nil
 	case e.Origin.Kind == hooks.FromDatabase:
 		return s.config.Store.DisableHook(ctx, e.ID, e.Version, reason)
 	}
-	return s.config.Store.AppendAudit(ctx, []core.AuditEntry{{Time: time.Now(), TenantID: core.DefaultTenant, Level: core.LevelConfig,
+	return true, s.config.Store.AppendAudit(ctx, []core.AuditEntry{{Time: time.Now(), TenantID: core.DefaultTenant, Level: core.LevelConfig,
 		Action: postgres.ActionDisableHook, Outcome: core.OutcomeOK, Details: data(map[string]any{"hookId": e.ID, "hook": e.Name, "reason": reason})}}, nil)
 }
 

@@ -272,6 +272,39 @@ func TestDisabledByItsOwnFailure(t *testing.T) {
 	}
 }
 
+// TestDisabledOnce: of several instances on which a hook fails at once, one tells.
+func TestDisabledOnce(t *testing.T) {
+	t.Parallel()
+	w, ts := newWorld(t), newTypes()
+	told := make(chan core.Event, 10)
+	var sets []*hookset.Set
+	for range 3 {
+		sets = append(sets, w.instance(ts, func(c *hookset.Config) {
+			c.Publish = func(_ context.Context, e core.Event) error { told <- e; return nil }
+		}))
+	}
+	w.create(ts, "stored", "tag", `{"text":"fail"}`, func(d *hooks.Definition) { d.OnError = hooks.Disable })
+	p := w.principal("ann") // who knows of no later revision
+	for _, s := range sets {
+		if err := s.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range sets {
+		if _, _, c, err := through(t, s, p); err != nil || len(c.Warnings) != 1 {
+			t.Errorf("%v, warnings %q", err, c.Warnings)
+		}
+	}
+	for _, s := range sets {
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(told) != 1 {
+		t.Errorf("%d of them told", len(told))
+	}
+}
+
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
 	w, ts := newWorld(t), newTypes()

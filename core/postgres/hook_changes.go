@@ -107,13 +107,14 @@ func (s *Store) DeleteHook(ctx context.Context, by core.AuditEntry, tenantID, id
 }
 
 // DisableHook marks a hook as disabled by its own failure, and leaves one audit
-// row of it however many instances find out at once. It does nothing for a hook
-// that is gone, was edited since version, or is disabled already.
-func (s *Store) DisableHook(ctx context.Context, id string, version int64, reason string) error {
+// row of it however many instances find out at once: one of them is told that it
+// was the first. It does nothing for a hook that is gone, was edited since version,
+// or is disabled already.
+func (s *Store) DisableHook(ctx context.Context, id string, version int64, reason string) (first bool, err error) {
 	if err := checkID("hook", id); err != nil {
-		return err
+		return false, err
 	}
-	return s.changeHooks(ctx, "disable hook", func(tx pgx.Tx) error {
+	err = s.changeHooks(ctx, "disable hook", func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `
 			update mcp_hooks set disabled_at = now(), disabled_reason = $3
 			where id = $1 and version = $2 and disabled_at is null returning `+hookColumns, id, version, clean(reason))
@@ -129,8 +130,10 @@ func (s *Store) DisableHook(ctx context.Context, id string, version int64, reaso
 		}
 		by := core.AuditEntry{TenantID: disabled.TenantID, Level: core.LevelConfig, Action: ActionDisableHook, ServerID: disabled.ServerID,
 			Details: detail("hookId", disabled.ID, "hook", disabled.Name, "userId", disabled.UserID, "reason", disabled.DisabledReason)}
+		first = true
 		return record(ctx, tx, by)
 	})
+	return first && err == nil, err
 }
 
 // changeHooks runs a change of hooks. The number comes first: its row is the lock

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -132,7 +133,9 @@ func TestUpdateHookCountsAndGivesAnotherChance(t *testing.T) {
 	store := pgtest.New(t)
 	ctx := t.Context()
 	d := createHook(t, store, aHook("a"))
-	check(t, store.DisableHook(ctx, d.ID, d.Version, "it panicked"))
+	if first := must(store.DisableHook(ctx, d.ID, d.Version, "it panicked"))(t); !first {
+		t.Error("somebody else was first")
+	}
 	disabled := must(store.Hook(ctx, "", d.ID))(t)
 	if disabled.DisabledAt.IsZero() || disabled.DisabledReason != "it panicked" || disabled.Version != 1 || !disabled.Enabled {
 		t.Fatalf("got %+v", disabled)
@@ -160,22 +163,40 @@ func TestDisableHookOnce(t *testing.T) {
 	store := pgtest.New(t)
 	ctx := t.Context()
 	d := createHook(t, store, aHook("a"))
+	disable := func(id string, version int64, reason string) bool {
+		first, err := store.DisableHook(ctx, id, version, reason)
+		check(t, err)
+		return first
+	}
 	var all sync.WaitGroup
+	var firsts atomic.Int32
 	for i := range 4 {
-		all.Go(func() { check(t, store.DisableHook(ctx, d.ID, d.Version, fmt.Sprint("failure ", i))) })
+		all.Go(func() {
+			if disable(d.ID, d.Version, fmt.Sprint("failure ", i)) {
+				firsts.Add(1)
+			}
+		})
 	}
 	all.Wait()
+	if firsts.Load() != 1 {
+		t.Errorf("%d were the first", firsts.Load())
+	}
 	rows := must(store.Audit(ctx, postgres.AuditFilter{Action: postgres.ActionDisableHook}, core.Page{}))(t).Items
 	if len(rows) != 1 || !strings.Contains(string(rows[0].Details), "failure") || rows[0].Level != core.LevelConfig {
 		t.Errorf("got %+v", rows)
 	}
 	edited := must(store.UpdateHook(ctx, by("hook.update"), d))(t)
-	check(t, store.DisableHook(ctx, d.ID, d.Version, "late"))
+	if disable(d.ID, d.Version, "late") {
+		t.Error("an edited hook was disabled")
+	}
 	if got := must(store.Hook(ctx, "", d.ID))(t); !cmp.Equal(got, edited) {
 		t.Errorf("(-got +want)\n%s", cmp.Diff(got, edited))
 	}
-	check(t, store.DisableHook(ctx, unknownID, 1, "gone"))
-	wantKind(t, store.DisableHook(ctx, "no id", 1, ""), core.NotFound)
+	if disable(unknownID, 1, "gone") {
+		t.Error("a hook that is gone was disabled")
+	}
+	_, err := store.DisableHook(ctx, "no id", 1, "")
+	wantKind(t, err, core.NotFound)
 }
 
 // TestHooksGoWithTheirScope, and everybody learns of it.
