@@ -61,7 +61,7 @@ func (g *Gateway) hookTypes(_ context.Context, t task) (json.RawMessage, error) 
 	if err != nil {
 		return nil, err
 	}
-	return core.EncodeJSON(core.List[hookbook.Type]{Items: book.Types(t.request.Principal)})
+	return core.EncodeJSON(core.List[hookbook.Type]{Items: book.Types()})
 }
 
 func (g *Gateway) getHook(ctx context.Context, t task) (json.RawMessage, error) {

@@ -228,3 +228,16 @@ func TestDisabledHookGetsAnotherChance(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// TestRefusedEditsStaySmall in the audit, whatever was sent.
+func TestRefusedEditsStaySmall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	long := strings.Repeat("x", 1<<20)
+	by := admin()
+	_, err := w.Create(t.Context(), by, nil, patch(t, `{"name":"`+long+`","type":"`+long+`","userId":"`+long+`","serverId":"`+long+`"}`))
+	wantKind(t, err, core.InvalidParams)
+	if size := len(by.Details) + len(by.ServerID); size > 2000 || len(err.Error()) > 2000 {
+		t.Errorf("the row has %d bytes, the error %d", size, len(err.Error()))
+	}
+}

@@ -134,9 +134,9 @@ func (s *Set) Type(name string) (hooks.Type, bool) {
 	return k.Type, true
 }
 
-// OpenTo reports whether a user may have hooks of this type of their own: whether
-// an admin opened it. Access control and audit are not theirs to open.
-func (s *Set) OpenTo(_ core.Principal, typ string) bool {
+// Open reports whether users may have hooks of this type of their own: whether the
+// configuration file opens it.
+func (s *Set) Open(typ string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.kinds[typ] != nil && slices.Contains(s.file.OpenToUsers, typ)

@@ -221,7 +221,7 @@ func TestClosedType(t *testing.T) {
 		if err := s.SetFile(f); err != nil {
 			t.Fatal(err)
 		}
-		if sent, _, _, _ := through(t, s, w.principal("ann")); sent != want || s.State(d).State != state || s.OpenTo(ann, "tag") != open {
+		if sent, _, _, _ := through(t, s, w.principal("ann")); sent != want || s.State(d).State != state || s.Open("tag") != open {
 			t.Errorf("open %v: got %s, %+v", open, sent, s.State(d))
 		}
 	}
