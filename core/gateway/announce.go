@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"time"
@@ -29,15 +30,13 @@ type announced struct {
 	RejectedBy []string `json:"rejectedBy,omitempty"`
 }
 
-func silence() {}
-
 // announce says that a call begins, before any hook sees it, and gives what says
 // that it has ended. Nothing is done while nobody listens, and a call never waits
 // for it. What the caller must not know of is not visible: such an event is
 // nobody's, so that admins alone see it.
-func (g *Gateway) announce(c *hooks.Call, visible bool) (ended func()) {
+func (g *Gateway) announce(ctx context.Context, c *hooks.Call, visible bool) (ended func()) {
 	if !c.Principal.Seen.Listening || g.config.Events == nil {
-		return silence
+		return func() { g.rejected(ctx, c, visible) }
 	}
 	began, before, after := time.Now(), core.EventMetaBefore, core.EventMetaAfter
 	if c.Level == hooks.Tool {
@@ -55,6 +54,22 @@ func (g *Gateway) announce(c *hooks.Call, visible bool) (ended func()) {
 			g.publish(core.EventToolRejected, c, visible, d)
 		}
 		g.publish(after, c, visible, d)
+		g.rejected(ctx, c, visible)
+	}
+}
+
+// rejected hands a rejection to the hooks that wait for it. It is the one event of
+// calls at which no chain runs.
+func (g *Gateway) rejected(ctx context.Context, c *hooks.Call, visible bool) {
+	if c.Level != hooks.Tool || c.Err == nil || g.config.Hooks == nil || !g.config.Hooks.Handles(core.EventToolRejected) {
+		return
+	}
+	d := announcement(c)
+	if d.end(c, c.Duration); len(d.RejectedBy) == 0 {
+		return
+	}
+	if e, err := event(core.EventToolRejected, c, visible, d); err == nil {
+		g.config.Hooks.Handle(context.WithoutCancel(ctx), e)
 	}
 }
 
@@ -86,15 +101,23 @@ func (d *announced) end(c *hooks.Call, took time.Duration) {
 }
 
 func (g *Gateway) publish(typ string, c *hooks.Call, visible bool, d announced) {
-	data, err := core.EncodeJSON(d)
+	e, err := event(typ, c, visible, d)
 	if err != nil {
 		g.config.Logger.Error("call not announced", "request_id", c.RequestID, "error", err)
 		return
+	}
+	g.config.Events.Announce(e)
+}
+
+func event(typ string, c *hooks.Call, visible bool, d announced) (core.Event, error) {
+	data, err := core.EncodeJSON(d)
+	if err != nil {
+		return core.Event{}, err
 	}
 	e := core.Event{Type: typ, Subject: clip(c.Name(), 500), TenantID: c.Principal.TenantID, Data: data}
 	if visible {
 		e.UserID = c.Principal.UserID
 		e.ServerID = d.ServerID
 	}
-	g.config.Events.Announce(e)
+	return e, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -295,6 +296,63 @@ func TestStream_answered_by_a_hook(t *testing.T) {
 	_, err := w.gateway.Events(t.Context(), w.request(ann), gateway.Call{Via: core.LevelHTTP}, nil)
 	if told := core.Public(err); told.Kind != core.HookRejected || !strings.Contains(told.Hint, gateway.StreamEvents) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// hearing is a hook that passes on the events it is handed.
+type hearing struct {
+	funcs
+	heard chan core.Event
+}
+
+func (h hearing) Handle(_ context.Context, e core.Event) error {
+	h.heard <- e
+	return nil
+}
+
+// TestRejectionsReachHooks: a hook can act on calls that others refused, whether
+// anybody else listens or not. A user's hook hears of that user's, if the user may
+// know of the tool.
+func TestRejectionsReachHooks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann, bob := w.person("ann"), w.person("bob")
+	_, ids := w.server(core.Server{Name: "up"})
+	_, hidden := w.server(core.Server{Name: "hidden", Prefix: "h_", Visibility: core.Hidden})
+	everyones, anns := make(chan core.Event, 10), make(chan core.Event, 10)
+	no := func(context.Context, *hooks.Call) error { return hooks.Reject(core.HookRejected, "no") }
+	w.hooks = []hooks.Entry{
+		{Name: "no", Level: hooks.Tool, Pattern: "fail", Hook: funcs{before: no}},
+		{Name: "everyone's", Events: []hooks.Event{core.EventToolRejected}, Hook: hearing{heard: everyones}},
+		{Name: "ann's", UserID: ann.ID, Events: []hooks.Event{core.EventToolRejected}, Hook: hearing{heard: anns}},
+	}
+	for _, call := range []struct {
+		by   person
+		tool string
+	}{{ann, ids["echo"]}, {bob, ids["fail"]}, {ann, hidden["echo"]}, {ann, ids["fail"]}} {
+		w.call(call.by, gateway.ExecuteTool, `{"tool_id":"`+call.tool+`","params":{"text":"x"}}`)
+	}
+	var told []string
+	for range 3 {
+		e := <-everyones
+		var d struct {
+			Tool       string
+			RejectedBy []string
+		}
+		if err := json.Unmarshal(e.Data, &d); err != nil || e.Type != core.EventToolRejected || e.Subject != d.Tool {
+			t.Errorf("%+v, %v", e, err)
+		}
+		told = append(told, d.Tool+" by "+strings.Join(d.RejectedBy, " "))
+	}
+	slices.Sort(told) // hooks are handed events in the background
+	if diff := cmp.Diff(told, []string{"fail by no", "fail by no", "h_echo by access_control"}); diff != "" {
+		t.Error(diff)
+	}
+	if e := <-anns; e.UserID != ann.ID || e.Subject != "fail" {
+		t.Errorf("%+v", e)
+	}
+	if err := w.set.Close(t.Context()); err != nil || len(everyones)+len(anns) > 0 {
+		t.Errorf("%d and %d more (%v)", len(everyones), len(anns), err)
 	}
 }
 

@@ -37,7 +37,7 @@ func (g *Gateway) execute(ctx context.Context, t task) (json.RawMessage, error) 
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(r.server.Timeout, g.config.Timeout))
 	defer cancel()
 	var answer json.RawMessage
-	ended := g.announce(inner, r.access != core.Invisible)
+	ended := g.announce(ctx, inner, r.access != core.Invisible)
 	err = g.through(ctx, t.configured, inner, func(ctx context.Context, inner *hooks.Call) error {
 		err := g.forward(ctx, t, inner)
 		answer = inner.Result

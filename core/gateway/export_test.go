@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"context"
+
 	"github.com/toolscout/toolscout/core/events"
 	"github.com/toolscout/toolscout/hooks"
 )
@@ -23,4 +25,4 @@ func ReadsIsError(raw []byte) bool {
 func (g *Gateway) Bus() *events.Bus { return g.config.Events }
 
 // Announced announces a call that begins and ends.
-func (g *Gateway) Announced(c *hooks.Call) { g.announce(c, true)() }
+func (g *Gateway) Announced(c *hooks.Call) { g.announce(context.Background(), c, true)() }

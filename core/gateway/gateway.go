@@ -118,7 +118,7 @@ func (g *Gateway) Call(ctx context.Context, req core.Request, c Call) (json.RawM
 	if err := g.foresee(ctx, act, t); err != nil {
 		configured.err = cmp.Or(configured.err, err)
 	}
-	ended := g.announce(call, true)
+	ended := g.announce(ctx, call, true)
 	err := g.through(ctx, configured, call, func(ctx context.Context, _ *hooks.Call) error { return g.serve(ctx, act, t) })
 	ended()
 	call.End(context.WithoutCancel(ctx))

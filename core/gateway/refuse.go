@@ -15,6 +15,6 @@ func (g *Gateway) Refuse(ctx context.Context, req core.Request, c Call, err erro
 	defer configured.Release()
 	call := g.outer(req, &c)
 	defer call.End(context.WithoutCancel(ctx))
-	defer g.announce(call, true)()
+	defer g.announce(ctx, call, true)()
 	return g.through(ctx, configured, call, func(context.Context, *hooks.Call) error { return err })
 }

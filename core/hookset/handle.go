@@ -43,6 +43,13 @@ func (s *Set) publish(ctx context.Context, e core.Event, publish func(context.Co
 	return nil
 }
 
+// Handles reports whether some hook acts on events of a type outside calls.
+func (s *Set) Handles(typ string) bool {
+	return slices.ContainsFunc(s.current.Load().handlers, func(in *instance) bool {
+		return slices.Contains(in.definition.Events, hooks.Event(typ))
+	})
+}
+
 // Handle hands an event of ours outside calls, such as server:failed, to the hooks
 // that name it, in the background. What hooks publish does not come this way.
 func (s *Set) Handle(ctx context.Context, e core.Event) {

@@ -128,7 +128,7 @@ func TestScriptsAreFollowed(t *testing.T) {
 		t.Errorf("after a change: %v, %q", e, f.marked())
 	}
 
-	f.write("mark.star", "def before_call(ctx, request:\n")
+	f.replace("mark.star", "def before_call(ctx, request:\n")
 	e := f.reloaded()
 	if text, _ := e["error"].(string); e["ok"] != false || !strings.Contains(text, "mark.star:1") {
 		t.Errorf("of a script that does not compile: %v", e)
