@@ -99,7 +99,7 @@ func TestHooksOrder(t *testing.T) {
 		why[h.Name] = h.Why
 	}
 	same(t, "left out", why, map[string]string{"right": `it is for the server ` + right.ID + `, and the tool is on "left"`,
-		"agent": `it is for the agents ide, and this is ""`, "pattern": `pattern "right_*" does not match "left_echo"`,
+		"agent": `it is for the agents ide, and this call names none`, "pattern": `pattern "right_*" does not match "left_echo"`,
 		"off": "it is switched off", "file-off": "it is switched off"})
 
 	env := []string{"TOOLSCOUT_URL=" + s.url, "TOOLSCOUT_TOKEN=" + adminToken, "TOOLSCOUT_DATA_DIR=" + t.TempDir()}
