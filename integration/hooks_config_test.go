@@ -17,23 +17,64 @@ var badHooks = []struct{ name, config, want string }{
 	{"unknown key of all", "[hooks]\ncolour = 1\n", `toolscout.toml:2: hooks.colour: unknown key`},
 	{"wrong enum", "[hooks.toon_transform]\non_error = \"sometimes\"\n", `toolscout.toml:2: hooks.toon_transform.on_error: is "sometimes", and can be fail, ignore, disable`},
 	{"wrong mode", "[hooks.toon_transform]\n\nmode = \"dry\"\n", `toolscout.toml:3: hooks.toon_transform.mode: `},
-	{"wrong event", "[hooks.toon_transform]\nevents = [\"tool:after\", \"tool:during\"]\n", `toolscout.toml:2: hooks.toon_transform.events.1: `},
-	{"event of no use", "[hooks.toon_transform]\nevents = [\"tool:before\"]\n", `toolscout.toml:2: hooks.toon_transform.events.0: a toon_transform does nothing at tool:before`},
+	{"wrong event", "[hooks.toon_transform]\nevents = [\"tool:after\", \"tool:during\"]\n", `toolscout.toml:2: hooks.toon_transform.events[1]: `},
+	{"event of no use", "[hooks.toon_transform]\nevents = [\"tool:before\"]\n", `toolscout.toml:2: hooks.toon_transform.events[0]: a toon_transform does nothing at tool:before`},
 	{"wrong level", "[hooks.audit]\nlevel = \"all\"\n", `toolscout.toml:2: hooks.audit.level: `},
 	{"wrong duration", "[hooks.audit]\ntimeout = \"soon\"\n", `toolscout.toml:2: hooks.audit.timeout: `},
 	{"value of another type", "[hooks.audit]\npriority = \"high\"\n", `toolscout.toml:2: hooks.audit.priority: `},
 	{"wrong type of a value", "[hooks.rate_limit]\nrate = \"many\"\n", `toolscout.toml:2: hooks.rate_limit.rate: `},
-	{"wrong value of the type's", "[hooks.rate_limit]\nby = [\"user\", \"moon\"]\nrate = 1\n", `toolscout.toml:2: hooks.rate_limit.by.1: `},
-	{"nested value", "[hooks.param_sanitizer]\nrules = [\n  { do = \"trim\" },\n  { do = \"dance\" },\n]\n", `hooks.param_sanitizer.rules.1`},
+	{"wrong value of the type's", "[hooks.rate_limit]\nby = [\"user\", \"moon\"]\nrate = 1\n", `toolscout.toml:2: hooks.rate_limit.by[1]: `},
+	{"nested value", "[hooks.param_sanitizer]\nrules = [\n  { do = \"trim\" },\n  { do = \"dance\" },\n]\n", `toolscout.toml:4: hooks.param_sanitizer.rules[1].do: value must be one of 'trim', `},
 	{"nested table", "[hooks.webhook]\nurl = \"https://example.com\"\nsecret = \"0123456789012345678901234\"\n[hooks.webhook.send]\nargs = \"all\"\n", `toolscout.toml:5: hooks.webhook.send.args: `},
-	{"bad expression", "[hooks.param_sanitizer]\nrules = [{ do = \"deny\", pointer = \"/a\", match = \"(\" }]\n", `toolscout.toml:2: hooks.param_sanitizer.rules.0.match: `},
+	{"bad expression", "[hooks.param_sanitizer]\nrules = [{ do = \"deny\", pointer = \"/a\", match = \"(\" }]\n", `toolscout.toml:2: hooks.param_sanitizer.rules[0].match: is not a regular expression`},
 	{"missing key", "\n[hooks.event_emit]\n", `toolscout.toml:2: hooks.event_emit`},
 	{"script that does not compile", "[hooks.mine]\ntype = \"script\"\nsource = \"def before_call(ctx, request)\"\n", `toolscout.toml:3: hooks.mine.source: `},
 	{"script that is not there", "[hooks.mine]\ntype = \"script\"\nfile = \"nowhere.star\"\n", `toolscout.toml:3: hooks.mine.file: `},
 	{"reference that is not set", "[hooks.webhook]\nurl = \"https://example.com\"\nsecret = \"${NOT_SET_ANYWHERE}\"\n", `NOT_SET_ANYWHERE`},
-	{"unknown type opened", "[hooks]\nopen_to_users = [\"script\", \"nothing\"]\n", `toolscout.toml:2: hooks.open_to_users: there is no type "nothing"`},
-	{"folder that is a file", "[hooks]\ndiscovery_paths = [\"toolscout.toml\"]\n", `toolscout.toml`},
-	{"hook that is no table", "[hooks]\naudit = true\n", `toolscout.toml:2: `},
+	{"unknown type opened", "[hooks]\nopen_to_users = [\"script\", \"nothing\"]\n", `toolscout.toml:2: hooks.open_to_users[1]: there is no type "nothing"`},
+	{"folder that is a file", "[hooks]\ndiscovery_paths = [\"toolscout.toml\"]\n", `toolscout.toml:2: hooks.discovery_paths: `},
+	{"folder that is no list", "[hooks]\ndiscovery_paths = \"hooks\"\n", `toolscout.toml:2: hooks.discovery_paths: want an array of strings, not string`},
+	{"hook that is no table", "[hooks]\naudit = true\n", `toolscout.toml:2: hooks.audit: unknown key; a hook is a table`},
+	{"hooks that are no table", "hooks = 5\n", `toolscout.toml:1:9: hooks: want a table, not integer`},
+	{"array of hooks", "[[hooks.audit]]\n", `toolscout.toml:1: hooks.audit: unknown key; a hook is a table`},
+	{"hook twice", "[hooks.audit]\n\n[hooks.audit]\n", `toolscout.toml:3:`},
+	{"key twice", "[hooks.audit]\nwait = true\nwait = true\n", `toolscout.toml:3:1: key wait is already defined`},
+	{"broken table", "[hooks.audit\n", `toolscout.toml:1:13: `},
+	{"type of another type", "[hooks.audit]\ntype = 5\n", `toolscout.toml:2: hooks.audit.type: want a string, not number`},
+	{"empty name", "[hooks.\"\"]\ntype = \"audit\"\n", `toolscout.toml:1: hooks..name: is required`},
+	{"name with a dot", "[hooks.\"a.b\"]\ntype = \"audit\"\n\ncolour = 1\n", `toolscout.toml:4: hooks.a.b.colour: is not a setting of this type`},
+	{"key of the API", "[hooks.audit]\nonError = \"fail\"\n", `toolscout.toml:2: hooks.audit.onError: is not a setting of this type`},
+	{"dotted key", "hooks.rate_limit.by = [\"moon\"]\n", `toolscout.toml:1: hooks.rate_limit.by[0]: `},
+	{"inline hook", "[hooks]\nrate_limit = { rate = 1,\n  by = [\"moon\"] }\n", `toolscout.toml:3: hooks.rate_limit.by[0]: `},
+	{"table of a missing key", "\n[hooks.webhook.send]\nargs = \"none\"\n", `toolscout.toml:2: hooks.webhook.url: is required`},
+	{"array of tables", "[hooks.param_sanitizer]\n[[hooks.param_sanitizer.rules]]\ndo = \"trim\"\n\n[[hooks.param_sanitizer.rules]]\npointer = \"/a\"\ndo = \"dance\"\n", `toolscout.toml:7: hooks.param_sanitizer.rules[1].do: `},
+	{"bad expression in a list", "[hooks.param_sanitizer]\nrules = [\n  { do = \"redact\", patterns = [\n    \"fine\",\n    \"[\" ] },\n]\n", `toolscout.toml:5: hooks.param_sanitizer.rules[0].patterns[1]: is not a regular expression`},
+	{"bad pointer", "[hooks.param_sanitizer]\nrules = [{ do = \"drop\", pointer = \"a\" }]\n", `toolscout.toml:2: hooks.param_sanitizer.rules[0].pointer: is not a JSON pointer`},
+	{"bad trigger", "[hooks.llm_enrich]\nbase_url = \"http://127.0.0.1:1/v1\"\nmodel = \"m\"\ntriggers = [\"(\"]\n", `toolscout.toml:4: hooks.llm_enrich.triggers[0]: `},
+	{"too small", "[hooks.response_truncation]\nmax_bytes = 300\n", `toolscout.toml:2: hooks.response_truncation.max_bytes: is 300, and can be 1024 or more, or 0 for no limit`},
+	{"bad life time", "[hooks.response_truncation]\nttl = \"99h\"\n", `toolscout.toml:2: hooks.response_truncation.ttl: is a duration between 1s and 24h`},
+	{"limit of nothing", "[hooks.rate_limit]\n", `toolscout.toml:1: hooks.rate_limit.rate: is missing`},
+	{"bad time of a limit", "[hooks.rate_limit]\nrate = 1\nper = \"soon\"\n", `toolscout.toml:3: hooks.rate_limit.per: `},
+	{"fraction", "[hooks.rate_limit]\nrate = 1.5\n", `toolscout.toml:2: hooks.rate_limit.rate: got number, want integer`},
+	{"endless", "[hooks.rate_limit]\nrate = inf\n", `toolscout.toml:2: hooks.rate_limit.rate: inf and nan are no values`},
+	{"timeout too long", "[hooks.audit]\ntimeout = \"99h\"\n", `toolscout.toml:2: hooks.audit.timeout: is not between 1ms and 24h`},
+	{"timeout of nothing", "[hooks.audit]\ntimeout = \"\"\n", `toolscout.toml:2: hooks.audit.timeout: is empty`},
+	{"timeout backwards", "[hooks.audit]\ntimeout = \"-5s\"\n", `toolscout.toml:2: hooks.audit.timeout: "-5s": want 1ms or more`},
+	{"bad budget", "[hooks]\nbudget = \"soon\"\n", `toolscout.toml:2: hooks.budget: "soon": want a duration, as 500ms, 30s and 2h are`},
+	{"servers that are no list", "[hooks.audit]\nservers = \"a\"\n", `toolscout.toml:2: hooks.audit.servers: want an array of strings, not string`},
+	{"server of no name", "[hooks.audit]\nservers = [\"a\", \"\"]\n", `toolscout.toml:2: hooks.audit.servers[1]: is required`},
+	{"script of nothing", "[hooks.mine]\ntype = \"script\"\n", `toolscout.toml:1: hooks.mine: a script has either file or source`},
+	{"script in two places", "[hooks.mine]\ntype = \"script\"\nsource = \"x = 1\"\nfile = \"toolscout.toml\"\n", `toolscout.toml:1: hooks.mine: a script has either file or source`},
+	{"script that is a folder", "[hooks.mine]\ntype = \"script\"\nfile = \".\"\n", `toolscout.toml:3: hooks.mine.file: cannot be read: it is not a file`},
+	{"script that is none", "[hooks.mine]\ntype = \"script\"\nfile = \"toolscout.toml\"\n", `toolscout.toml:3: hooks.mine.file: toolscout.toml:1:`},
+	{"channel of ours", "[hooks.event_emit]\nchannel = \"tool:after\"\n", `toolscout.toml:2: hooks.event_emit.channel: events of type "tool:after" are published by Toolscout alone`},
+	{"retention too short", "[events]\nretention = \"1s\"\n", `toolscout.toml:2: events.retention: "1s": want 1m or more`},
+	{"retention of nothing", "[events]\nretention = \"0\"\n", `toolscout.toml:2: events.retention: "0": want 1m or more`},
+	{"retention in words", "[events]\nretention = \"for ever\"\n", `toolscout.toml:2: events.retention: "for ever": want a duration`},
+	{"retention of another type", "[events]\nretention = 5\n", `toolscout.toml:2:13: events.retention: want a string, not integer`},
+	{"unknown key of events", "[events]\nkeep = \"1h\"\n", `toolscout.toml:2: unknown key "events.keep"`},
+	{"the last of many mistakes", "[hooks.audit]\nlevel = \"all\"\ncolour = 1\n\n[hooks.rate_limit]\nrate = 1\nmode = \"dry\"\n", `toolscout.toml:7: hooks.rate_limit.mode: `},
+	{"the last of many types", "[hooks.one]\n[hooks.two]\ntype = \"three\"\n", `toolscout.toml:3: hooks.two.type: there is no type "three"`},
 }
 
 // TestHooksRefused starts servers with mistakes in their hooks. None starts; each
@@ -89,6 +130,24 @@ func TestHooksReload(t *testing.T) {
 	if len(list.Items) != 0 {
 		t.Errorf("hooks are left: %+v", list.Items)
 	}
+}
+
+// TestHooksOfStrangers has hooks for servers and users that are not there, which may
+// be a slip of the pen: the log says so, and nothing else happens until they come.
+func TestHooksOfStrangers(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{config: declared(t, "a") +
+		toml("hooks.known", `type = "toon_transform"`, `server = "a"`, `user = "admin"`) +
+		toml("hooks.one", `type = "toon_transform"`, `server = "nowhere"`) +
+		toml("hooks.two", `type = "toon_transform"`, `servers = ["a", "elsewhere"]`, `user = "nobody"`)})
+	var warnings []string
+	for text := range strings.Lines(s.log.String()) {
+		line := decodeTB[struct{ Level, Msg, Hook, Where, Server, User string }](t, []byte(text))
+		if line.Level == "WARN" && strings.HasPrefix(line.Msg, "a hook is for ") {
+			warnings = append(warnings, line.Hook+" "+line.Server+line.User+" "+strings.TrimPrefix(line.Where, s.dataDir))
+		}
+	}
+	same(t, "warnings", warnings, []string{"one nowhere /toolscout.toml:10", "two elsewhere /toolscout.toml:13", "two nobody /toolscout.toml:13"})
 }
 
 // unquoted is a message as it stands in a log of JSON.

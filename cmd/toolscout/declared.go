@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -91,15 +92,32 @@ func checkDeclared(cfg config.Config) ([]core.Server, error) {
 	return out, nil
 }
 
-// fileKey is a JSON pointer into a server as the file writes it: /requiredRoles/0
-// is .required_roles.0.
+// fileKey is a JSON pointer into a server or a hook as the file writes it:
+// /requiredRoles/0 is .required_roles[0].
 func fileKey(pointer string) string {
 	var b strings.Builder
-	for _, r := range strings.ReplaceAll(pointer, "/", ".") {
+	for _, r := range pointedKey(pointer) {
 		if unicode.IsUpper(r) {
 			b.WriteByte('_')
 		}
 		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")
+
+// pointedKey is a JSON pointer as a key of the file: /rules/0/do is .rules[0].do.
+func pointedKey(pointer string) string {
+	var b strings.Builder
+	for i, part := range strings.Split(pointer, "/") {
+		switch _, err := strconv.ParseUint(part, 10, 32); {
+		case i == 0: // before the first slash
+		case err == nil:
+			b.WriteString("[" + part + "]")
+		default:
+			b.WriteString("." + unescape.Replace(part))
+		}
 	}
 	return b.String()
 }
@@ -139,6 +157,7 @@ func (s *server) reloads(ctx context.Context, hup <-chan os.Signal, src config.S
 			s.log.Error("reload failed, nothing has changed", "error", err)
 			continue
 		}
+		s.sayStrangers(ctx)
 		s.log.Info("reloaded", "file", cfg.File, "servers", len(cfg.Gateway.Servers), "hooks", len(cfg.Hooks.Declared))
 	}
 }

@@ -26,19 +26,18 @@ func declareHooks(set *hookset.Set, cfg config.Config) (hookset.File, error) {
 // declaredHooks is what the file says of hooks, with the defaults of their types.
 func declaredHooks(set *hookset.Set, cfg config.Config) (hookset.File, error) {
 	file := hookset.File{DiscoveryPaths: cfg.Hooks.DiscoveryPaths, OpenToUsers: cfg.Hooks.OpenToUsers}
-	for _, typ := range file.OpenToUsers {
+	var wrong []error
+	for i, typ := range file.OpenToUsers {
 		if _, known := set.Type(typ); !known {
-			return file, fmt.Errorf("%s: there is no type %q; there are %s", cfg.At("hooks.open_to_users"), typ, typeNames(set))
+			wrong = append(wrong, fmt.Errorf("%s: there is no type %q; there are %s", cfg.At(fmt.Sprintf("hooks.open_to_users[%d]", i)), typ, typeNames(set)))
 		}
 	}
 	for _, h := range cfg.Hooks.Declared {
 		d, err := declaredHook(set, cfg, h)
-		if err != nil {
-			return file, err
-		}
+		wrong = append(wrong, err)
 		file.Hooks = append(file.Hooks, d)
 	}
-	return file, nil
+	return file, errors.Join(wrong...)
 }
 
 func declaredHook(set *hookset.Set, cfg config.Config, h config.Hook) (hooks.Definition, error) {
@@ -57,7 +56,7 @@ func declaredHook(set *hookset.Set, cfg config.Config, h config.Hook) (hooks.Def
 	d.TenantID, d.Name, d.Config = core.DefaultTenant, h.Name, h.Config
 	d.Origin = hooks.Origin{Kind: hooks.FromFile, Where: cfg.Place(key)}
 	if err := h.Settings.Apply(&d); err != nil {
-		return d, fmt.Errorf("%s: %w", cfg.At(key), err)
+		return d, fmt.Errorf("%s: %w", cfg.At(key+".timeout"), err)
 	}
 	return d, nil
 }
@@ -85,7 +84,11 @@ func inLines(cfg config.Config, err error) error {
 	var out []error
 	for _, err := range errs {
 		var invalid *hookset.InvalidError
-		if !errors.As(err, &invalid) || invalid.Origin.Kind != hooks.FromFile {
+		if !errors.As(err, &invalid) {
+			out = append(out, fmt.Errorf("%s: %w", cfg.At("hooks.discovery_paths"), err))
+			continue
+		}
+		if invalid.Origin.Kind != hooks.FromFile {
 			out = append(out, err)
 			continue
 		}
@@ -97,10 +100,10 @@ func inLines(cfg config.Config, err error) error {
 }
 
 // hookKey is a JSON pointer into a hook as the file writes it: /onError is
-// .on_error, and /config/limits/0 is .limits.0.
+// .on_error, and /config/limits/0 is .limits[0].
 func hookKey(pointer string) string {
 	if rest, ok := strings.CutPrefix(pointer, "/config"); ok {
-		return strings.ReplaceAll(rest, "/", ".")
+		return pointedKey(rest)
 	}
 	return strings.TrimSuffix(fileKey(pointer), "_id")
 }
@@ -114,4 +117,35 @@ func checkHooks(cfg config.Config, src config.Source) error {
 	}
 	_, err = declareHooks(set, cfg)
 	return errors.Join(err, set.Close(context.Background()))
+}
+
+// sayStrangers says in the log of which servers and users the file's hooks are that
+// are not there. They may come yet; until then such a hook does nothing, and a name
+// that is written wrong looks just the same.
+func (s *server) sayStrangers(ctx context.Context) {
+	servers, _, err := s.db.AllServers(ctx)
+	if err != nil {
+		s.log.Warn("servers of hooks not looked up", "error", err)
+		return
+	}
+	known := map[string]bool{"": true}
+	for _, sv := range servers {
+		known[sv.ID], known[sv.Name] = true, true
+	}
+	for _, d := range s.file.Hooks {
+		for _, name := range append([]string{d.ServerID}, d.Servers...) {
+			if !known[name] {
+				s.log.Warn("a hook is for a server that is not there", "hook", d.Name, "where", d.Origin.Where, "server", name)
+			}
+		}
+		if d.UserID == "" {
+			continue
+		}
+		if _, err := s.db.FindUser(ctx, d.TenantID, d.UserID); errors.Is(err, core.NotFound) {
+			s.log.Warn("a hook is for a user who is not there", "hook", d.Name, "where", d.Origin.Where, "user", d.UserID)
+		} else if err != nil {
+			s.log.Warn("users of hooks not looked up", "error", err)
+			return
+		}
+	}
 }

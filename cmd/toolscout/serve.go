@@ -129,6 +129,7 @@ func (p *program) runServer(ctx context.Context, cfg config.Config, log *slog.Lo
 	if err != nil {
 		return err
 	}
+	s.sayStrangers(ctx)
 	local := localURL(listener.Addr().String())
 	unannounce, err := announce(cfg.DataDir, local)
 	if err != nil {

@@ -100,7 +100,7 @@ func (f *faults) common(d hooks.Definition) {
 	f.names("/servers", d.Servers)
 	f.names("/agents", d.Agents)
 	if d.Timeout < time.Millisecond || d.Timeout > maxTimeout {
-		f.add("/timeout", "is not between 1ms and %v", maxTimeout)
+		f.add("/timeout", "is not between 1ms and %gh", maxTimeout.Hours())
 	}
 	if d.Priority < math.MinInt32/2 || d.Priority > math.MaxInt32/2 {
 		f.add("/priority", "is out of range")

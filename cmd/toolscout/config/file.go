@@ -96,7 +96,7 @@ func parseFile(name string, raw []byte) (file, error) {
 		return file{}, unknownKeys(name, strict)
 	case errors.As(err, &bad):
 		row, col := bad.Position()
-		return file{}, fmt.Errorf("%s:%d:%d: %s", name, row, col, strings.TrimPrefix(bad.Error(), "toml: "))
+		return file{}, fmt.Errorf("%s:%d:%d: %s", name, row, col, inPlainWords(bad))
 	case err != nil:
 		return file{}, fmt.Errorf("%s: %w", name, err)
 	}
@@ -106,6 +106,32 @@ func parseFile(name string, raw []byte) (file, error) {
 func decode(raw []byte) (f file, err error) {
 	d := toml.NewDecoder(bytes.NewReader(raw)).DisallowUnknownFields()
 	return f, d.Decode(&f)
+}
+
+// ofAnotherType is how the decoder says that a value has the wrong type.
+var ofAnotherType = regexp.MustCompile(`cannot decode TOML (.+) into struct field \S+ of type (.+)$`)
+
+// inPlainWords says what is wrong with a value without Go's words.
+func inPlainWords(bad *toml.DecodeError) string {
+	text := strings.TrimPrefix(bad.Error(), "toml: ")
+	m := ofAnotherType.FindStringSubmatch(text)
+	if m == nil {
+		return text
+	}
+	want := "a string"
+	switch typ := strings.TrimPrefix(m[2], "*"); {
+	case typ == "bool":
+		want = "true or false"
+	case strings.HasPrefix(typ, "int"):
+		want = "a whole number"
+	case strings.HasPrefix(typ, "map["), strings.HasPrefix(typ, "config.file"):
+		want = "a table"
+	case typ == "[]string":
+		want = "an array of strings"
+	case strings.HasPrefix(typ, "[]"):
+		want = "an array of tables"
+	}
+	return fmt.Sprintf("%s: want %s, not %s", strings.Join(bad.Key(), "."), want, m[1])
 }
 
 func unknownKeys(name string, strict *toml.StrictMissingError) error {
@@ -170,15 +196,23 @@ func (c *Config) fromFile(f file, lookup func(string) (string, bool)) error {
 }
 
 func duration(key, s string, fallback, least time.Duration, fail func(string, error)) time.Duration {
-	if s == "" || s == "0" {
+	if s == "" || s == "0" && least == 0 {
 		return fallback
 	}
-	d, err := time.ParseDuration(s)
+	d, err := parseDuration(s)
 	if err == nil && d < least {
-		err = fmt.Errorf("%q: want %s or more", s, least)
+		err = fmt.Errorf("%q: want %s or more", s, strings.Replace(least.String(), "m0s", "m", 1))
 	}
 	fail(key, err)
 	return d
+}
+
+func parseDuration(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return 0, fmt.Errorf("%q: want a duration, as 500ms, 30s and 2h are", s)
+	}
+	return d, nil
 }
 
 // folderReference stands for the folder of the file. It is replaced as the file is
@@ -205,7 +239,7 @@ func (s fileServer) server(folder string) (core.Server, error) {
 		return out, nil
 	}
 	var err error
-	out.Timeout, err = time.ParseDuration(s.Timeout)
+	out.Timeout, err = parseDuration(s.Timeout)
 	return out, err
 }
 

@@ -79,11 +79,19 @@ func (c *Config) hook(name string, table map[string]any, fail func(string, error
 		rest[k] = v
 	}
 	c.assign(key, settings, &h.Settings, fail)
-	if h.Settings.Timeout != nil {
-		_ = duration(key+".timeout", *h.Settings.Timeout, 0, time.Millisecond, fail)
+	if timeout, ok := settings["timeout"].(string); ok && timeout == "" {
+		fail(key+".timeout", errors.New("is empty: leave it out for the type's default"))
+	} else if ok {
+		_ = duration(key+".timeout", timeout, 0, time.Millisecond, fail)
 	}
 	if file, ok := rest["file"].(string); ok { // of a script
 		rest["file"] = c.beside(file)
+	}
+	for _, k := range slices.Sorted(maps.Keys(rest)) {
+		if _, err := json.Marshal(rest[k]); err != nil {
+			fail(key+"."+k, errors.New("inf and nan are no values for a hook"))
+			delete(rest, k)
+		}
 	}
 	var err error
 	if h.Config, err = json.Marshal(rest); err != nil {

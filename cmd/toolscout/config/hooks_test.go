@@ -90,11 +90,20 @@ func TestLoadHooksRefuses(t *testing.T) {
 		"fraction":           {"[hooks.x]\npriority = 1.5", `toml:2: hooks.x.priority: want a whole number`},
 		"events":             {"[hooks.x]\nevents = \"tool:after\"", `toml:2: hooks.x.events: want an array of strings, not string`},
 		"enabled":            {"[hooks.x]\nenabled = \"yes\"", `toml:2: hooks.x.enabled: want true or false, not string`},
-		"timeout":            {"[hooks.x]\ntimeout = \"soon\"", `toml:2: hooks.x.timeout`},
+		"timeout":            {"[hooks.x]\ntimeout = \"soon\"", `toml:2: hooks.x.timeout: "soon": want a duration, as 500ms, 30s and 2h are`},
 		"timeout too short":  {"[hooks.x]\ntimeout = \"1us\"", `want 1ms or more`},
 		"budget":             {"[hooks]\nbudget = 30", `toml:2: hooks.budget: want a string, not number`},
-		"not a number":       {"[hooks.x]\nrate = nan", `toml:1: hooks.x: `},
-		"retention":          {"[events]\nretention = \"1s\"", `toml:2: events.retention`},
+		"not a number":       {"[hooks.x]\nper = \"1m\"\nrate = nan", `toml:3: hooks.x.rate: inf and nan are no values`},
+		"endless in a list":  {"[hooks.x]\nper = \"1m\"\nrates = [1, { n = -inf }]", `toml:3: hooks.x.rates: inf and nan are no values`},
+		"empty timeout":      {"[hooks.x]\nmode = \"observe\"\ntimeout = \"\"", `toml:3: hooks.x.timeout: is empty`},
+		"timeout of nothing": {"[hooks.x]\ntimeout = \"0\"", `toml:2: hooks.x.timeout: "0": want 1ms or more`},
+		"budget of nothing":  {"[hooks]\nbudget = \"0\"", `toml:2: hooks.budget: "0": want 1ms or more`},
+		"no table":           {"hooks = 5", `toml:1:9: hooks: want a table, not integer`},
+		"retention":          {"[events]\nretention = \"1s\"", `toml:2: events.retention: "1s": want 1m or more`},
+		"no retention":       {"[events]\nretention = \"0\"", `toml:2: events.retention: "0": want 1m or more`},
+		"negative retention": {"[events]\nretention = \"-1h\"", `toml:2: events.retention: "-1h": want 1m or more`},
+		"retention in words": {"[events]\nretention = \"for ever\"", `toml:2: events.retention: "for ever": want a duration`},
+		"retention in hours": {"[events]\nretention = 5", `toml:2:13: events.retention: want a string, not integer`},
 		"unknown events key": {"[events]\nkeep = \"1h\"", `toml:2: unknown key "events.keep"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,5 +112,54 @@ func TestLoadHooksRefuses(t *testing.T) {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestLines is where keys stand in the file.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	c, err := load(`hooks.dotted.min_bytes = 1 # 1
+[hooks.list]
+events = ["meta:after",
+  "tool:after"]
+rules = [
+  { do = "trim" },
+  { do = "set",
+    value = [1,
+      { a = 2 }] },
+]
+[[hooks.tables.rules]]
+do = "trim"
+
+[[hooks.tables.rules]]
+do = "trim"
+patterns = ["x"]
+[hooks.tables.rules.deep]
+a = 1
+[[hooks.tables.rules.more]]
+a = 1
+[[hooks.tables.rules.more]]
+a = 1
+[hooks.outer.inner]
+a = 1
+[hooks."with.dot"]
+type = "audit"
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, line := range map[string]string{
+		"hooks": ":1", "hooks.dotted": ":1", "hooks.dotted.min_bytes": ":1", "hooks.dotted.other": ":1",
+		"hooks.list": ":2", "hooks.list.events": ":3", "hooks.list.events[0]": ":3", "hooks.list.events[1]": ":4", "hooks.list.events[9]": ":3",
+		"hooks.list.rules": ":5", "hooks.list.rules[0].do": ":6", "hooks.list.rules[0].pointer": ":6", "hooks.list.rules[1]": ":7",
+		"hooks.list.rules[1].value": ":8", "hooks.list.rules[1].value[1].a": ":9",
+		"hooks.tables": ":11", "hooks.tables.rules": ":11", "hooks.tables.rules[0].do": ":12", "hooks.tables.rules[1]": ":14", "hooks.tables.rules[1].patterns[0]": ":16",
+		"hooks.tables.rules[1].deep.a": ":18", "hooks.tables.rules[1].more[0].a": ":20", "hooks.tables.rules[1].more[1].a": ":22",
+		"hooks.outer": ":23", "hooks.outer.b": ":23", "hooks.outer.inner.a": ":24", "hooks.with.dot.type": ":26",
+		"gateway": "",
+	} {
+		if got, want := c.Place(key), "/etc/toolscout.toml"+line; got != want {
+			t.Errorf("%s is at %s, want %s", key, got, want)
+		}
 	}
 }
