@@ -1,6 +1,9 @@
 package hooks
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // AtEnd has f run when the call is over: all chains have been left, and what the
 // call's Result and Err are then is what the caller gets. f may still warn and set
@@ -8,14 +11,15 @@ import "context"
 // if nobody further out withheld or changed what it did.
 //
 // What a hook asks for counts as its edits do: not after it failed, and not in
-// observe or background mode. f bounds its own time.
+// observe or background mode. f bounds its own time. What was asked for last, further
+// out, is done first.
 func (c *Call) AtEnd(f func(ctx context.Context, c *Call)) { c.ends = append(c.ends, f) }
 
 // End runs what AtEnd asked for. Whoever runs the outermost chain calls it.
 func (c *Call) End(ctx context.Context) {
 	ends := c.ends
 	c.ends = nil
-	for _, f := range ends {
+	for _, f := range slices.Backward(ends) {
 		f(ctx, c)
 	}
 }

@@ -20,11 +20,12 @@ import (
 // truncate is an entry that shortens results.
 func (w *world) truncate(name string, priority int, config string) hooks.Entry {
 	w.t.Helper()
-	h, err := truncation.Type(w.own).New(hooks.Instance{Config: json.RawMessage(config)})
+	typ := truncation.Type(w.own)
+	h, err := typ.New(hooks.Instance{Config: json.RawMessage(config)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return hooks.Entry{Name: name, Level: hooks.Tool, OnError: hooks.Ignore, Priority: priority, Hook: h}
+	return hooks.Entry{Name: name, Level: hooks.Tool, Events: typ.Events, OnError: hooks.Ignore, Priority: priority, Hook: h}
 }
 
 // after is a hook that does something with a result.
@@ -244,5 +245,33 @@ func TestResult_observed(t *testing.T) {
 	answer, id := w.run(ann, call)
 	if id != "" || strings.Contains(answer, "toolscout/truncated") || len(answer) < len(long()) {
 		t.Errorf("answer %.300s", answer)
+	}
+}
+
+// TestResult_truncated_beside: a truncation further out that counts for nothing, as a
+// dry run or since it fails, does not spoil what another one promises.
+func TestResult_truncated_beside(t *testing.T) {
+	t.Parallel()
+	for name, beside := range map[string]func(*hooks.Entry){
+		"observed":   func(e *hooks.Entry) { e.Mode = hooks.Observe },
+		"background": func(e *hooks.Entry) { e.Mode = hooks.Background },
+		"failed": func(e *hooks.Entry) {
+			shorten := e.Hook
+			e.Hook = after(func(c *hooks.Call) error {
+				return errors.Join(shorten.After(context.Background(), c), errors.New("too late"))
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, ann, _, _, call := newLongWorld(t)
+			other := w.truncate("other", 300, `{"max_bytes":1024}`)
+			beside(&other)
+			w.hooks = []hooks.Entry{other, w.truncate("cut", 400, shortPages)}
+			answer, id := w.run(ann, call)
+			if text, err := w.readAll(ann, id); err != nil || text != long() || strings.Contains(answer, "is not kept") {
+				t.Errorf("%d bytes, %v: %.300s", len(text), err, answer)
+			}
+		})
 	}
 }

@@ -128,30 +128,39 @@ func (c *cutting) meta(size int) meta {
 // keepTimeout bounds the keeping of a result: the answer waits for it.
 const keepTimeout = 5 * time.Second
 
-// lineage is what the last of several truncations of one chain left: that it changed
-// what an earlier one left is no reason to doubt that one.
-type lineage struct{ left []byte }
+// lineage is a truncation of a chain that may have several, each of which shortens
+// what the one before left: that it changed that is no reason to doubt the one before.
+// It is made anew by each, so that one that does not count, in observe mode say,
+// leaves no trace in the others.
+type lineage struct {
+	left   []byte
+	before *lineage
+	// delivered, known only at the end of the call: what the caller got comes from it.
+	delivered bool
+}
 
 type lineageKey struct{}
 
 // keepAtEnd keeps the whole result, of which the call's is what is left, if that is
 // what the caller gets.
 func (t *truncation) keepAtEnd(c *hooks.Call, id string, whole []byte) {
-	line, ok := c.Value(lineageKey{}).(*lineage)
-	if !ok || !bytes.Equal(line.left, whole) {
-		line = &lineage{}
-		c.SetValue(lineageKey{}, line)
+	line := &lineage{left: c.Result}
+	if before, ok := c.Value(lineageKey{}).(*lineage); ok && bytes.Equal(before.left, whole) {
+		line.before = before
 	}
-	line.left = c.Result
+	c.SetValue(lineageKey{}, line)
 	kept := postgres.Result{ID: id, TenantID: c.Principal.TenantID, UserID: c.Principal.UserID, Agent: c.Principal.Agent,
 		ServerID: c.Server.ID, PageBytes: t.PageSize, Body: whole}
 	c.AtEnd(func(ctx context.Context, c *hooks.Call) {
 		if c.Err != nil || c.Result == nil {
 			return
 		}
-		if !bytes.Equal(c.Result, line.left) {
+		if !line.delivered && !bytes.Equal(c.Result, line.left) {
 			c.Warn("the rest of the result is not kept: a hook further out changed what was left of it")
 			return
+		}
+		if line.before != nil {
+			line.before.delivered = true // its turn comes later
 		}
 		ctx, cancel := context.WithTimeout(ctx, keepTimeout)
 		defer cancel()
