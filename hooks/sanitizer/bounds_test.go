@@ -45,12 +45,12 @@ func TestBounds(t *testing.T) {
 }
 
 // TestSearchEnds: each match of this pattern reads to the end of the text, which
-// takes hours in all.
+// takes an hour in all.
 func TestSearchEnds(t *testing.T) {
 	t.Parallel()
 	for _, rule := range []string{`"do": "replace", "match": "x*y|x"`, `"do": "redact", "kinds": [], "patterns": ["x*y|x"]`} {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		args := fmt.Sprintf(`{"a":%q}`, strings.Repeat("x", 1_000_000))
+		args := fmt.Sprintf(`{"a":%q}`, strings.Repeat("x", 200_000))
 		err := newHook(t, `{"rules": [{`+rule+`}]}`).Before(ctx, newCall(args, `{}`))
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) {
@@ -63,11 +63,11 @@ func TestSearchEnds(t *testing.T) {
 // holds almost all of it is not read as often as that.
 func TestReferences(t *testing.T) {
 	var references, names strings.Builder
-	for i := range 60_000 {
+	for i := range 30_000 {
 		fmt.Fprintf(&names, `,"%d":{}`, i)
 	}
 	inner, path := `{`+names.String()[1:]+`}`, "#"
-	for range 80 {
+	for range 40 {
 		inner, path = `{"properties":`+inner+`}`, path+"/properties"
 		fmt.Fprintf(&references, `,{"$ref":"%s"}`, path)
 	}
@@ -80,7 +80,7 @@ func TestReferences(t *testing.T) {
 	if len(c.Warnings) > 0 {
 		t.Errorf("warned %q", c.Warnings)
 	}
-	if grown := heap() - before; grown > 256<<20 {
+	if grown := heap() - before; grown > 96<<20 {
 		t.Errorf("the heap grew by %d MiB", grown>>20)
 	}
 	runtime.KeepAlive(h)

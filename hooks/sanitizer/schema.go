@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
-	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -177,16 +177,29 @@ func (d *document) find(ref string) json.RawMessage {
 	if !ok || strings.Contains(ref, "%") {
 		return nil
 	}
-	at := whole(d.raw)
+	at := d.raw
 	for _, token := range tokens {
-		list, _ := children(d.raw, at)
-		i := slices.IndexFunc(list, func(c child) bool { return c.name == token })
-		if i < 0 {
+		if at = inside(at, token); at == nil {
 			return nil
 		}
-		at = list[i].span
 	}
-	return d.raw[at.start:at.end]
+	return at
+}
+
+// inside gives a member or an element, nil without one.
+func inside(value json.RawMessage, token string) json.RawMessage {
+	if value[0] == '{' {
+		return rawjson.Find(value, token)
+	}
+	var found json.RawMessage
+	i := 0
+	_ = rawjson.Elements(value, func(start, end int) { // what is no array has none
+		if strconv.Itoa(i) == token {
+			found = value[start:end]
+		}
+		i++
+	})
+	return found
 }
 
 // schemas remembers the schemas of tools.

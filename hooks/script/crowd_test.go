@@ -65,13 +65,13 @@ def before_call(ctx, request):
 }
 
 // TestSearchesEnd: each match of this pattern reads to the end of the text. Without
-// an end that takes hours.
+// an end that takes an hour.
 func TestSearchesEnd(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
-		`x = re.findall("x*y|x", "x" * 1000000)`,
-		`x = re.sub("x*y|x", "", "x" * 1000000)`,
-		`x = re.split("x*y|x", "x" * 1000000)`,
+		`x = re.findall("x*y|x", "x" * 200000)`,
+		`x = re.sub("x*y|x", "", "x" * 200000)`,
+		`x = re.split("x*y|x", "x" * 200000)`,
 	} {
 		h := newWorld().source(t, "def before_call(ctx, request):\n    "+body)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
