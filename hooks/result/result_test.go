@@ -274,10 +274,10 @@ func BenchmarkParse(b *testing.B) {
 // does not have it read for each.
 func TestManyBlocks(t *testing.T) {
 	t.Parallel()
-	const blocks = 5_000
+	const blocks = 2_000
 	for name, structured := range map[string]string{
-		"object": `{` + strings.TrimSuffix(strings.Repeat(`"k":[1,2],`, 50_000), ",") + `}`,
-		"wrap":   `{"result":{` + strings.TrimSuffix(strings.Repeat(`"k":[1,2],`, 50_000), ",") + `}}`,
+		"object": `{` + strings.TrimSuffix(strings.Repeat(`"k":[1,2],`, 20_000), ",") + `}`,
+		"wrap":   `{"result":{` + strings.TrimSuffix(strings.Repeat(`"k":[1,2],`, 20_000), ",") + `}}`,
 	} {
 		content := strings.TrimSuffix(strings.Repeat(`{"type":"text","text":"{}"},`, blocks), ",")
 		r, err := result.Parse(json.RawMessage(`{"content":[` + content + `],"structuredContent":` + structured + `}`))

@@ -72,6 +72,9 @@ func (c *crowd) put(hash uint32) int64 {
 // crowded charges for keys that come into a table at once: the elements of lists, or
 // what stands first in those that are pairs.
 func (r *run) crowded(lists []starlark.Value) error {
+	if len(lists) == 1 && starlark.Len(lists[0]) < few && starlark.Len(lists[0]) >= 0 {
+		return nil
+	}
 	var elements, firsts crowd
 	for _, list := range lists {
 		iterable, ok := list.(starlark.Iterable)

@@ -53,6 +53,7 @@ func (r *run) object(text []byte) (starlark.Value, error) {
 	}
 	d := new(starlark.Dict)
 	var keys crowd
+	many := len(text) >= few*len(`"":0,`)
 	var first error
 	err := rawjson.Members(text, func(m rawjson.Member) {
 		if first != nil {
@@ -62,8 +63,10 @@ func (r *run) object(text []byte) (starlark.Value, error) {
 			return
 		}
 		key := starlark.String(valid(m.Name))
-		if first = keys.join(&r.account, key); first != nil {
-			return
+		if many {
+			if first = keys.join(&r.account, key); first != nil {
+				return
+			}
 		}
 		v, err := r.value(text[m.Start:m.End])
 		if err == nil {
