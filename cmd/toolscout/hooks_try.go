@@ -124,11 +124,12 @@ func (p *program) trial(t trial) {
 		}
 	}
 	for _, e := range t.Effects {
-		line := e.Event + ": " + e.Did
+		var line strings.Builder
+		line.WriteString(e.Event + ": " + e.Did)
 		for _, k := range slices.Sorted(maps.Keys(e.Notes)) {
-			line += "; " + k + ": " + words(e.Notes[k])
+			line.WriteString("; " + k + ": " + words(e.Notes[k]))
 		}
-		fmt.Fprintln(p.stdout, short(line, longest))
+		fmt.Fprintln(p.stdout, short(line.String(), longest))
 	}
 	for _, w := range t.Warnings {
 		fmt.Fprintf(p.stdout, "warning: %s\n", short(w, longest))

@@ -119,7 +119,7 @@ func TestPrepare(t *testing.T) {
 		"control":       {func(d *hooks.Definition) { d.Name = "a\nb" }, []core.Fault{{Pointer: "/name", Message: "holds characters that a name cannot have"}}},
 		"level":         {func(d *hooks.Definition) { d.Level = "inner" }, []core.Fault{{Pointer: "/level", Message: `is "inner", and can be both, meta, tool`}}},
 		"mode":          {func(d *hooks.Definition) { d.Mode = "dry" }, []core.Fault{{Pointer: "/mode", Message: `is "dry", and can be enforce, observe, background`}}},
-		"timeout":       {func(d *hooks.Definition) { d.Timeout = -time.Second }, []core.Fault{{Pointer: "/timeout", Message: "is not between 1ms and 24h0m0s"}}},
+		"timeout":       {func(d *hooks.Definition) { d.Timeout = -time.Second }, []core.Fault{{Pointer: "/timeout", Message: "is not between 1ms and 24h"}}},
 		"empty server":  {func(d *hooks.Definition) { d.Servers = []string{"a", ""} }, []core.Fault{{Pointer: "/servers/1", Message: "is required"}}},
 		"no event":      {func(d *hooks.Definition) { d.Events = []hooks.Event{"Tool After"} }, []core.Fault{{Pointer: "/events/0", Message: `"Tool After" is not an event, as tool:after and server:failed are`}}},
 		"never happens": {func(d *hooks.Definition) { d.Events = []hooks.Event{hooks.MetaAfter} }, []core.Fault{{Pointer: "/events", Message: "none of these happens at the level tool"}}},
