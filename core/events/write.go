@@ -21,7 +21,7 @@ import (
 const (
 	maxType    = 200      // characters
 	maxSubject = 1000     // characters
-	maxData    = 64 << 10 // bytes
+	maxData    = 80 << 10 // bytes: arguments and a result as the audit keeps them, 32 KiB each, and the rest
 
 	groupSize = 512
 	// linger is how long the first of a group that nobody waits for waits for company.
