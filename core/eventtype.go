@@ -3,6 +3,7 @@ package core
 import (
 	"regexp"
 	"slices"
+	"strings"
 )
 
 var ownEvent = regexp.MustCompile(`^[a-z][a-z0-9_.:-]{0,99}$`)
@@ -21,8 +22,10 @@ func CheckEventType(name string) error {
 		return Errorf(InvalidParams, "%.110q cannot be the type of an event: "+
 			"it needs a small letter, then up to 99 small letters, digits and any of _ . : -", name)
 	}
-	if slices.Contains(EventTypes(), name) {
-		return Errorf(InvalidParams, "events of type %q are published by Toolscout alone", name)
+	family, _, _ := strings.Cut(name, ":")
+	ours := func(typ string) bool { return strings.HasPrefix(typ, family+":") }
+	if strings.Contains(name, ":") && slices.ContainsFunc(append(EventTypes(), "events:missed"), ours) {
+		return Errorf(InvalidParams, "events of type %q are published by Toolscout alone, as are all whose type begins with %s:", name, family)
 	}
 	return nil
 }

@@ -264,11 +264,15 @@ func TestHooksOtherInstance(t *testing.T) {
 func TestHooksDiscovered(t *testing.T) {
 	t.Parallel()
 	found := t.TempDir()
-	write := func(source string) {
+	writeTo := func(name, source string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(found, "stamp.star"), []byte(source), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(found, name), []byte(source), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	write := func(source string) {
+		t.Helper()
+		writeTo("stamp.star", source)
 	}
 	stamp := func(text string) string { return "def after_call(ctx, result):\n    return \"" + text + "\"\n" }
 	write(stamp("one"))
@@ -305,6 +309,16 @@ func TestHooksDiscovered(t *testing.T) {
 		t.Fatal(err)
 	}
 	becomes("echo")
+	writeTo("guard.star", "hook = {\"on_error\": \"fail\"}\ndef before_call(ctx, request)\n    reject()\n")
+	d := desktop{t, []string{"TOOLSCOUT_URL=" + s.url, "TOOLSCOUT_TOKEN=" + adminToken, "TOOLSCOUT_DATA_DIR=" + s.dataDir}, s.dataDir}
+	eventually(t, "show a script that was never valid", func() error {
+		for _, args := range [][]string{{"hooks", "list"}, {"hooks", "explain", "--tool", "a_echo"}, {"doctor"}} {
+			if c := cli(t, d.env, args...); !strings.Contains(c.stdout, "broken: guard.star:") {
+				return fmt.Errorf("%v prints %s%s", args, c.stdout, c.stderr)
+			}
+		}
+		return nil
+	})
 	eventually(t, "hear of it", func() error {
 		if n := len(events.of("hook:reloaded")); n < 3 {
 			return fmt.Errorf("%d events", n)

@@ -187,7 +187,28 @@ func (p *program) registered(ctx context.Context, d *checkup) bool {
 			d.add("server "+s.Name, nil, fmt.Sprintf("%s, %d tools", dash(string(s.Health.State)), s.ToolCount))
 		}
 	}
+	p.configured(ctx, a, d)
 	return true
+}
+
+// configured tells which hooks of the running server are not used as they are
+// configured.
+func (p *program) configured(ctx context.Context, a *api, d *checkup) {
+	list, err := all[hook](ctx, a, adminHooksPath, nil, 0)
+	if err != nil {
+		d.add("hooks", err, "")
+		return
+	}
+	used := 0
+	for _, h := range list {
+		switch {
+		case h.State.Reason != "":
+			d.add("hook "+h.Name, fmt.Errorf("%s; toolscout hooks show %s tells more", h.how(), h.ID), "")
+		case h.Enabled == nil || *h.Enabled:
+			used++
+		}
+	}
+	d.add("hooks", nil, fmt.Sprintf("%d are used", used))
 }
 
 // declared tries each server of the file in a session of its own.

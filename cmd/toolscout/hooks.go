@@ -67,6 +67,9 @@ func (h hook) how() string {
 	case h.State.State != "" && h.State.State != "active":
 		return strings.TrimSpace(h.State.State + ": " + short(h.State.Reason, 80))
 	}
+	if h.State.Reason != "" {
+		return h.Mode + ", but " + short(h.State.Reason, 80)
+	}
 	return h.Mode
 }
 

@@ -74,6 +74,12 @@ func (s *Set) Effective(ctx context.Context, outer, inner *hooks.Call) (Explanat
 		ex.Why = why(one, ex.State, outer, inner)
 		x.Skipped = append(x.Skipped, ex)
 	}
+	for _, d := range s.Definitions() {
+		if state := s.State(d); e.snapshot.byKey[d.ID] == nil && state.State == Broken {
+			x.Skipped = append(x.Skipped, Explained{ID: d.ID, Name: d.Name, Type: d.Type, Scope: hooks.Global.String(), Origin: d.Origin, State: state,
+				Why: "broken: " + state.Reason})
+		}
+	}
 	slices.SortStableFunc(x.Skipped, func(a, b Explained) int { return cmp.Compare(a.Name, b.Name) })
 	return x, nil
 }

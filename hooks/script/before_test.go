@@ -102,7 +102,7 @@ func TestStrict(t *testing.T) {
 		"no reason":               {`reject("")`, "test.star:2:11: reject: say why"},
 		"answer of a number":      {`answer(1)`, `test.star:1:1: answer() is a int: it must be a text, a result, or a dict like {"content": [{"type": "text", "text": "…"}]}`},
 		"answer of any dict":      {`answer({"a": 1})`, `test.star:1:1: answer() is no result: it needs "content", a list (for JSON, use result.with_json or json.encode)`},
-		"event of ours":           {`emit("tool:after", {})`, `test.star:2:9: emit: events of type "tool:after" are published by Toolscout alone`},
+		"event of ours":           {`emit("tool:after", {})`, `test.star:2:9: emit: events of type "tool:after" are published by Toolscout alone, as are all whose type begins with tool:`},
 		"event without a dict":    {`emit("x", 1)`, "test.star:2:9: emit: the data is a int, want a dict"},
 		"cached for nothing":      {`cache.put("k", 1, ttl = 0)`, "test.star:2:14: cache.put: ttl: want more than 0 and at most 24h0m0s"},
 		"note of a list":          {`ctx.note("k", [])`, "test.star:2:13: note: a value of type list, want a text, a number or a truth value"},
