@@ -273,6 +273,42 @@ func TestConcurrency(t *testing.T) {
 }
 
 // TestSlotsOfTheDead: what a killed instance held comes back by itself.
+// TestRoomForThoseWhoWait: calls that wait for slots get them although others, who
+// came later, took what was there, as long as the limit is not reached.
+func TestRoomForThoseWhoWait(t *testing.T) {
+	t.Parallel()
+	bubble(t, `{"concurrency": 500}`, func(t *testing.T, db *local, l *limit) {
+		db.slow = 100 * time.Millisecond
+		var calls sync.WaitGroup
+		enter := func(n int) (leave func()) {
+			release := make(chan struct{})
+			for range n {
+				calls.Go(func() {
+					err := l.call(newCall("ann", "a", "s", "t"), func(context.Context, *hooks.Call) error { <-release; return nil })
+					if err != nil {
+						t.Errorf("refused with fewer than 500 at once: %v", err)
+					}
+				})
+			}
+			synctest.Wait()
+			return func() { close(release); synctest.Wait() }
+		}
+		early, others := enter(150), enter(150)
+		time.Sleep(400 * time.Millisecond)
+		more := enter(50) // of those taken ahead: now all are in use
+		asking := enter(1)
+		waiting := enter(49) // for the next question
+		early()
+		time.Sleep(150 * time.Millisecond) // the next question is under way
+		late := enter(99)                  // of those that left
+		time.Sleep(400 * time.Millisecond)
+		for _, leave := range []func(){others, more, asking, waiting, late} {
+			leave()
+		}
+		calls.Wait()
+	})
+}
+
 func TestSlotsOfTheDead(t *testing.T) {
 	t.Parallel()
 	bubble(t, `{"concurrency": 2}`, func(t *testing.T, db *local, l *limit) {

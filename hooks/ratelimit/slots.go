@@ -138,11 +138,14 @@ func (s *slots) round() {
 	s.have, s.renewed = got, asked
 	free := min(n, max(0, got-s.running))
 	answer(s.entering[:free], nil)
-	answer(s.entering[free:n], exceeded{slotWait})
 	s.running += free
 	if free > 0 {
 		s.idle = asked
 	}
+	if got == want && want < s.limit {
+		n = free // there was room: who came meanwhile took theirs, so they ask again
+	}
+	answer(s.entering[free:n], exceeded{slotWait})
 	s.entering = s.entering[n:]
 }
 
