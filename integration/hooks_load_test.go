@@ -210,6 +210,13 @@ func TestHooksConcurrently(t *testing.T) {
 	if got := model.count(); got != n/4 {
 		t.Errorf("the model was asked %d times, want %d", got, n/4)
 	}
+	conn := connect(t, s.database)
+	eventually(t, "store the events", func() error {
+		if got := query[int](t, conn, `select count(distinct data->>'requestId') from events where type = 'load:called'`); got != n {
+			return fmt.Errorf("%d calls have an event, want %d", got, n)
+		}
+		return nil
+	})
 	s.checkAudit(t, n-(n+len(ways)-1)/len(ways), n) // one way is REST, whose rows are of another level
 }
 
@@ -231,7 +238,7 @@ func everyType(model, box string) string {
 		{"webhook", fmt.Sprintf("url = %q", box), fmt.Sprintf("secret = %q", deskSecret)},
 		{"script", fmt.Sprintf("source = %q", "def after_call(ctx, result):\n    ctx.note(\"length\", len(result.text))\n")},
 	} {
-		b.WriteString(toml("hooks."+hook[0], append(hook[1:], `timeout = "1m"`)...))
+		b.WriteString(toml("hooks."+hook[0], append(hook[1:], `timeout = "5m"`)...))
 	}
 	return b.String()
 }
