@@ -123,29 +123,29 @@ func TestBy(t *testing.T) {
 		c.Level, c.Action = hooks.Meta, action
 		return c
 	}
-	first := newCall("ann", "a", "s", "t")
+	first := func() *hooks.Call { return newCall("ann", "a", "s", "t") }
 	for _, tc := range []struct {
 		name, by      string
 		first, second *hooks.Call
 		shared        bool
 	}{
-		{"all", `[]`, first, newCall("bob", "b", "s2", "t2"), true},
-		{"same_user", `["user"]`, first, newCall("ann", "b", "s2", "t2"), true},
-		{"other_user", `["user"]`, first, newCall("bob", "a", "s", "t"), false},
-		{"same_agent", `["agent"]`, first, newCall("bob", "a", "s2", "t2"), true},
-		{"other_agent", `["agent"]`, first, newCall("ann", "b", "s", "t"), false},
+		{"all", `[]`, first(), newCall("bob", "b", "s2", "t2"), true},
+		{"same_user", `["user"]`, first(), newCall("ann", "b", "s2", "t2"), true},
+		{"other_user", `["user"]`, first(), newCall("bob", "a", "s", "t"), false},
+		{"same_agent", `["agent"]`, first(), newCall("bob", "a", "s2", "t2"), true},
+		{"other_agent", `["agent"]`, first(), newCall("ann", "b", "s", "t"), false},
 		{"named_agents", `["agent"]`, named("a"), named("b"), false},
-		{"users_agents", `["user","agent"]`, first, newCall("ann", "b", "s", "t"), false},
+		{"users_agents", `["user","agent"]`, first(), newCall("ann", "b", "s", "t"), false},
 		{"renaming_does_not_help", `["user","agent"]`, named("a"), named("b"), true},
 		{"no_agent", `["agent"]`, newCall("ann", "", "s", "t"), newCall("bob", "", "s", "t"), true},
-		{"same_server", `["server"]`, first, newCall("bob", "b", "s", "t2"), true},
-		{"other_server", `["server"]`, first, newCall("ann", "a", "s2", "t"), false},
-		{"same_tool", `["tool"]`, first, newCall("bob", "b", "s", "t"), true},
-		{"other_tool", `["tool"]`, first, newCall("ann", "a", "s", "t2"), false},
-		{"combination", `["tool","user"]`, first, newCall("bob", "a", "s", "t"), false},
+		{"same_server", `["server"]`, first(), newCall("bob", "b", "s", "t2"), true},
+		{"other_server", `["server"]`, first(), newCall("ann", "a", "s2", "t"), false},
+		{"same_tool", `["tool"]`, first(), newCall("bob", "b", "s", "t"), true},
+		{"other_tool", `["tool"]`, first(), newCall("ann", "a", "s", "t2"), false},
+		{"combination", `["tool","user"]`, first(), newCall("bob", "a", "s", "t"), false},
 		{"same_meta_tool", `["tool"]`, meta("execute_tool"), meta("execute_tool"), true},
 		{"other_meta_tool", `["tool"]`, meta("execute_tool"), meta("discover_tools"), false},
-		{"chains", `[]`, first, meta("execute_tool"), false},
+		{"chains", `[]`, first(), meta("execute_tool"), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -272,7 +272,6 @@ func TestConcurrency(t *testing.T) {
 	}
 }
 
-// TestSlotsOfTheDead: what a killed instance held comes back by itself.
 // TestRoomForThoseWhoWait: calls that wait for slots get them although others, who
 // came later, took what was there, as long as the limit is not reached.
 func TestRoomForThoseWhoWait(t *testing.T) {
@@ -309,6 +308,7 @@ func TestRoomForThoseWhoWait(t *testing.T) {
 	})
 }
 
+// TestSlotsOfTheDead: what a killed instance held comes back by itself.
 func TestSlotsOfTheDead(t *testing.T) {
 	t.Parallel()
 	bubble(t, `{"concurrency": 2}`, func(t *testing.T, db *local, l *limit) {
