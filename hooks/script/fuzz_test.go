@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/hooks"
@@ -45,24 +44,19 @@ func FuzzSource(f *testing.F) {
 			readable(t, err)
 			return
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
 		c := call(`{"a":1.0,"b":["x",{"c":null}]}`)
-		if err := h.Before(ctx, c); err != nil {
+		if err := h.Before(t.Context(), c); err != nil {
 			readable(t, err)
 		}
 		if !json.Valid(c.Args) {
 			t.Errorf("left the arguments %q", c.Args)
 		}
 		c.Result = json.RawMessage(mirrored)
-		if err := h.After(ctx, c); err != nil {
+		if err := h.After(t.Context(), c); err != nil {
 			readable(t, err)
 		}
 		if !json.Valid(c.Result) {
 			t.Errorf("left the result %q", c.Result)
-		}
-		if ctx.Err() != nil {
-			t.Error("took too long")
 		}
 	})
 }
