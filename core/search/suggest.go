@@ -48,7 +48,7 @@ func (s *search) fits(ranked []*candidate) bool {
 	for _, c := range ranked[:min(judged, len(ranked))] {
 		fit := float64(c.meaning) / enoughSense
 		if s.words != nil {
-			fit += s.words.coverage(c.id) / enoughWords
+			fit += s.words.coverage(s.words.byTerm(c.id)) / enoughWords
 		}
 		if fit >= 1 {
 			return true
