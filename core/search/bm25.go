@@ -108,7 +108,7 @@ func (x *index) score(query []queryTerm, servers []string, domain string, p *poo
 		for i := range x.parts {
 			frequency += x.parts[i].frequency(term)
 		}
-		idf := math.Log(1 + (float64(x.live-frequency)+.5)/(float64(frequency)+.5)) * q.weight
+		idf := math.Log(1+(float64(x.live-frequency)+.5)/(float64(frequency)+.5)) * q.weight
 		s.terms = append(s.terms, weighted{term, idf})
 		if frequency > 0 {
 			for i := range x.parts {

@@ -70,13 +70,14 @@ const coverWeight = .8
 // only says hello has none. List is in order.
 func (s *search) cover(list []*candidate) []*candidate {
 	fits := s.byNeed(list)
-	left := make([]float64, len(fits)) // of each need, its weight
+	weight, left := make([]float64, len(fits)), make([]float64, len(fits)) // left: what is uncovered
 	total := 0.0
 	for k, fit := range fits {
 		if best := argmax(fit); best >= 0 {
-			left[k] = math.Pow(max(0, list[best].score), 2)
+			weight[k] = math.Pow(max(0, list[best].score), 2)
 		}
-		total += left[k]
+		left[k] = 1
+		total += weight[k]
 	}
 	if total == 0 {
 		return list
@@ -95,16 +96,18 @@ func (s *search) cover(list []*candidate) []*candidate {
 			}
 			value := whole[i]
 			for k := range fits {
-				value += coverWeight * left[k] / total * fits[k][i]
+				value += coverWeight * weight[k] / total * left[k] * fits[k][i]
 			}
 			if value > most {
 				best, most = i, value
 			}
 		}
 		taken[best] = true
-		list[best].score = most
-		covered = append(covered, list[best])
+		c := list[best]
+		c.score, c.share = most, 0
+		covered = append(covered, c)
 		for k := range fits {
+			c.share = max(c.share, left[k]*fits[k][best])
 			left[k] *= 1 - min(.999, fits[k][best])
 		}
 	}

@@ -20,6 +20,7 @@ type search struct {
 	limit  int     // candidates of each half
 	words  *scores // nil when the word index is missing
 	needs  []string
+	named  map[string]bool // as squash gives them
 	asked  actions
 
 	model   core.Model
@@ -39,7 +40,9 @@ type candidate struct {
 	meaning float32   // the mean of cosine and that to the nearest clause
 	words   float32   // BM25
 	known   bool      // the cosines were looked up
+	named   bool      // the query gives its name
 	score   float64   // orders the answer
+	share   float64   // how near it comes to the best for the same need: 0 to 1
 	likely  float64   // what the answer says of it
 }
 
@@ -197,9 +200,7 @@ func (s *search) answer() Answer {
 		return Answer{Suggestion: suggestNoKnownWord}
 	}
 	ranked := s.ranked()
-	for _, c := range ranked {
-		c.likely = max(0, min(1, c.score))
-	}
+	s.judge(ranked)
 	if len(ranked) > s.query.TopK {
 		ranked = ranked[:s.query.TopK]
 	}
@@ -221,11 +222,14 @@ func (s *search) ranked() []*candidate {
 	}
 	s.score(list)
 	s.context(list)
+	for _, c := range list {
+		c.share = max(0, c.score/max(list[0].score, tiny))
+	}
 	list, twins := variety(list)
 	if len(s.needs) > 0 {
 		list = s.cover(list)
 	}
-	list = append(list, twins...)
+	list = s.namedFirst(append(list, twins...))
 	if s.query.MinSimilarity == 0 && s.words != nil && len(list) < s.query.TopK {
 		list = append(list, s.fill(s.query.TopK-len(list))...)
 	}
@@ -265,6 +269,9 @@ func (s *search) fill(n int) []*candidate {
 	}
 	return list
 }
+
+// tiny is above zero, for dividing by what may not be.
+const tiny = 1e-9
 
 func share(x, best float32) float64 {
 	if best <= 0 || x <= 0 {

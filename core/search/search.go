@@ -46,12 +46,12 @@ type Config struct {
 	// Dictionary lists words that are not misspelt, the commonest first; without
 	// it no spelling is mended.
 	Dictionary []string
-	Logger   *slog.Logger // nil discards
+	Logger     *slog.Logger // nil discards
 }
 
 // Engine searches. It is safe for concurrent use.
 type Engine struct {
-	config Config
+	config  Config
 	stop    map[string]bool
 	request map[string]bool // terms
 	actions map[string]actions
@@ -95,8 +95,8 @@ type Query struct {
 	AtLeast int64
 }
 
-// Hit is a tool that was found. Score is between 0 and 1, and comparable within
-// one answer only.
+// Hit is a tool that was found. Score is how likely it is right, 0 to 1, as far as
+// a search can tell: of those that say 0.5, half are.
 type Hit struct {
 	ToolID   string
 	ServerID string
@@ -126,16 +126,8 @@ func (e *Engine) Search(ctx context.Context, q Query) (Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return Answer{}, err
 	}
-	if cleaned := withoutData(q.Text); cleaned != "" {
-		q.Text = cleaned
-	}
-	if wordsErr == nil {
-		q.Text = e.mend(q.Text, index)
-	}
-	s := &search{engine: e, query: q, limit: max(minCandidates, 4*q.TopK), needs: clauses(q.Text)}
-	s.asked = e.asked(q.Text, s.needs)
-	if wordsErr == nil {
-		s.words = index.score(e.terms(q.Text), q.Servers, q.Domain, &e.pool)
+	s := e.begin(q, index)
+	if s.words != nil {
 		defer s.words.release(&e.pool)
 		if s.words.visible == 0 {
 			return Answer{Suggestion: suggestNothingVisible(q.Domain)}, nil
@@ -164,6 +156,23 @@ func (e *Engine) Search(ctx context.Context, q Query) (Answer, error) {
 	answer := s.answer()
 	answer.Degraded = degraded
 	return answer, nil
+}
+
+// begin reads the query and scores all tools by its words. The index is nil where
+// it is missing.
+func (e *Engine) begin(q Query, x *index) *search {
+	if cleaned := withoutData(q.Text); cleaned != "" {
+		q.Text = cleaned
+	}
+	if x != nil {
+		q.Text = e.mend(q.Text, x)
+	}
+	s := &search{engine: e, query: q, limit: max(minCandidates, 4*q.TopK), needs: clauses(q.Text), named: named(q.Text)}
+	s.asked = e.asked(q.Text, s.needs)
+	if x != nil {
+		s.words = x.score(e.terms(q.Text), q.Servers, q.Domain, &e.pool)
+	}
+	return s
 }
 
 // terms are the words of a query as the index knows them, each once: counting a
