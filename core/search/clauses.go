@@ -2,6 +2,7 @@ package search
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -22,7 +23,7 @@ func clauses(query string) []string {
 	var list []string
 	for _, c := range joint.Split(query, -1) {
 		c = strings.Trim(c, " \t\r\n,.;:!?")
-		if wordCount(c) >= minWords {
+		if wordCount(c) >= minWords && !slices.Contains(list, c) {
 			list = append(list, c)
 		}
 	}

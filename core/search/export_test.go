@@ -14,6 +14,9 @@ const Candidates = minCandidates
 // Clauses is clauses.
 func Clauses(query string) []string { return clauses(query) }
 
+// WordCount is wordCount.
+func WordCount(text string) int { return wordCount(text) }
+
 // Terms are the terms of a text.
 func Terms(text string) []string {
 	e := New(Config{})
