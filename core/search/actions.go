@@ -14,10 +14,10 @@ type actions uint16
 var verbs = []string{
 	`access analyze browse check compare count describe display examine explore fetch find get give inspect know list
 	lookup monitor obtain print query read retrieve return review search see show tell view`,
-	`add append attach book build compose connect create draft generate insert make new persist produce register save
+	`add append book build compose create draft generate insert make new register save
 	schedule start store write`,
 	`adjust alter change edit fix modify move patch put rename replace revise set update`,
-	`cancel clear delete destroy discard drop erase purge remove rid strip uninstall unstage wipe`,
+	`cancel clear delete destroy discard drop erase purge remove uninstall wipe`,
 	`email notify post publish send share submit`,
 	`convert transform translate`,
 	`calculate compute estimate sum`,

@@ -95,8 +95,9 @@ type Query struct {
 	AtLeast int64
 }
 
-// Hit is a tool that was found. Score is how likely it is right, 0 to 1, as far as
-// a search can tell: of those that say 0.5, half are.
+// Hit is a tool that was found. Score is how likely it is right, 0 to 1: over the
+// development sets together, half of those that say 0.5 are. On one catalog it can
+// be well off (docs/search.md).
 type Hit struct {
 	ToolID   string
 	ServerID string
