@@ -168,9 +168,7 @@ func (x *index) nearest(term string, slips int) string {
 	return best
 }
 
-// server gives the id of a tool's server, domain that of its domain; "" when the
-// tool is not in the index.
-func (x *index) server(id uuid.UUID) string { return x.groupOf(id).server }
+// domain gives the id of a tool's domain; "" when the tool is not in the index.
 func (x *index) domain(id uuid.UUID) string { return x.groupOf(id).domain }
 
 func (x *index) groupOf(id uuid.UUID) group {
