@@ -32,3 +32,13 @@ func remake(c config.Embeddings, out *egress.Guard) func(core.Model) (embeddings
 		return nil, core.Errorf(core.Unavailable, "the model %s/%s is not configured any more", m.Provider, m.Name)
 	}
 }
+
+// dictionary lists the words that search takes for well spelt, whichever model is
+// active.
+func dictionary() ([]string, error) {
+	table, err := builtin.New()
+	if err != nil {
+		return nil, err
+	}
+	return table.Words(), nil
+}

@@ -80,7 +80,11 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 		OnToolsChanged: func(id string) { s.syncer.Enqueue(id) },
 	})
 	s.syncer = catalog.NewSyncer(catalog.SyncConfig{Store: db.Store, Pool: s.pool, Poke: s.indexer.Poke, Interval: cfg.Gateway.SyncInterval, Logger: log})
-	s.search = search.New(search.Config{Store: db.Store, Embedder: s.indexer.Active, Logger: log})
+	dictionary, err := dictionary()
+	if err != nil {
+		return nil, err
+	}
+	s.search = search.New(search.Config{Store: db.Store, Embedder: s.indexer.Active, Dictionary: dictionary, Logger: log})
 	s.audit = audit.NewWriter(audit.Config{Append: db.AppendAudit, Sync: cfg.Audit.Sync, Values: cfg.Audit.Values, Logger: log})
 	s.events = events.New(events.Config{Store: db.Store, Retention: cfg.Events.Retention, Logger: log,
 		Handle: func(ctx context.Context, e core.Event) { s.hooks.Handle(ctx, e) }})

@@ -88,8 +88,14 @@ func (s *scores) hidden() []string {
 	return slices.Compact(servers)
 }
 
+// queryTerm is a term of a query and its weight, 1 for most.
+type queryTerm struct {
+	term   string
+	weight float64
+}
+
 // score scores every tool in scope by the terms of a query.
-func (x *index) score(query []string, servers []string, domain string, p *pool) *scores {
+func (x *index) score(query []queryTerm, servers []string, domain string, p *pool) *scores {
 	s := &scores{scope: x.scope(servers, domain), index: x, byPart: make([][]float32, len(x.parts))}
 	for i := range x.parts {
 		s.byPart[i] = p.array(len(x.parts[i].ids))
@@ -97,12 +103,12 @@ func (x *index) score(query []string, servers []string, domain string, p *pool) 
 	if s.visible == 0 {
 		return s
 	}
-	for _, term := range query {
-		frequency := 0
+	for _, q := range query {
+		term, frequency := q.term, 0
 		for i := range x.parts {
 			frequency += x.parts[i].frequency(term)
 		}
-		idf := math.Log(1 + (float64(x.live-frequency)+.5)/(float64(frequency)+.5))
+		idf := math.Log(1+(float64(x.live-frequency)+.5)/(float64(frequency)+.5)) * q.weight
 		s.terms = append(s.terms, weighted{term, idf})
 		if frequency > 0 {
 			for i := range x.parts {
@@ -114,8 +120,7 @@ func (x *index) score(query []string, servers []string, domain string, p *pool) 
 }
 
 func (s *scores) addTerm(p *part, to []float32, term string, idf float64) {
-	average := max(1, float64(s.index.length)/float64(s.index.live))
-	gain, short, long := float32(idf*(k1+1)), float32(k1*(1-b)), float32(k1*b/average)
+	gain, short, long := s.factors(idf)
 	for _, posting := range p.list(term) {
 		place := posting >> countBits
 		f := p.facts[place]
@@ -127,28 +132,41 @@ func (s *scores) addTerm(p *part, to []float32, term string, idf float64) {
 	}
 }
 
-// of is the score of one tool, and its name; "" when it is not in the index.
-func (s *scores) of(id uuid.UUID) (score float32, name string) {
+// factors are those of a term in the formula of BM25: the score of a tool is
+// gain · count / (count + short + long · length).
+func (s *scores) factors(idf float64) (gain, short, long float32) {
+	average := max(1, float64(s.index.length)/float64(s.index.live))
+	return float32(idf * (k1 + 1)), float32(k1 * (1 - b)), float32(k1 * b / average)
+}
+
+// byTerm is what each term of the query adds to the score of one tool, in the order
+// of s.terms.
+func (s *scores) byTerm(id uuid.UUID) []float32 {
+	list := make([]float32, len(s.terms))
 	p, place, ok := s.index.find(id)
 	if !ok {
-		return 0, ""
+		return list
 	}
-	return s.byPart[p][place], s.index.parts[p].names[place]
+	part := &s.index.parts[p]
+	for i, t := range s.terms {
+		postings := part.list(t.term)
+		at, _ := slices.BinarySearch(postings, place<<countBits)
+		if at < len(postings) && postings[at]>>countBits == place {
+			gain, short, long := s.factors(t.idf)
+			count := float32(postings[at] & maxCount)
+			list[i] = gain * count / (count + short + long*float32(part.facts[place].length))
+		}
+	}
+	return list
 }
 
 // coverage is how much of the query, weighed by how rare its terms are, occurs in
 // one tool: 0 to 1.
-func (s *scores) coverage(id uuid.UUID) float64 {
-	p, place, ok := s.index.find(id)
-	if !ok {
-		return 0
-	}
+func (s *scores) coverage(byTerm []float32) float64 {
 	var covered, all float64
-	for _, t := range s.terms {
+	for i, t := range s.terms {
 		all += t.idf
-		list := s.index.parts[p].list(t.term)
-		at, _ := slices.BinarySearch(list, place<<countBits)
-		if at < len(list) && list[at]>>countBits == place {
+		if byTerm[i] > 0 {
 			covered += t.idf
 		}
 	}

@@ -14,10 +14,17 @@ const Candidates = minCandidates
 // Clauses is clauses.
 func Clauses(query string) []string { return clauses(query) }
 
+// WordCount is wordCount.
+func WordCount(text string) int { return wordCount(text) }
+
 // Terms are the terms of a text.
 func Terms(text string) []string {
-	e := Engine{stop: stopWords()}
-	return e.terms(text)
+	e := New(Config{})
+	var terms []string
+	for _, t := range e.terms(text) {
+		terms = append(terms, t.term)
+	}
+	return terms
 }
 
 // WordIndex is a word index alone, without a database.
@@ -31,7 +38,7 @@ type WordIndex struct {
 
 // NewWordIndex indexes tools in pages, as a refresh does.
 func NewWordIndex(tools []embeddings.Tool) *WordIndex {
-	w := &WordIndex{engine: &Engine{stop: stopWords()}, index: newIndex()}
+	w := &WordIndex{engine: New(Config{}), index: newIndex()}
 	before := heapSize()
 	stems := &stemmer{stop: w.engine.stop, seen: make(map[string]string)}
 	for from := 0; from < len(tools); from += pageSize {

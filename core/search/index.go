@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -138,9 +139,36 @@ func (x *index) find(id uuid.UUID) (p int, place uint32, ok bool) {
 	return 0, 0, false
 }
 
-// server gives the id of a tool's server, domain that of its domain; "" when the
-// tool is not in the index.
-func (x *index) server(id uuid.UUID) string { return x.groupOf(id).server }
+// knows reports whether a term occurs in the index.
+func (x *index) knows(term string) bool {
+	for i := range x.parts {
+		if len(x.parts[i].list(term)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// nearest finds the term with the fewest slips to another, at most so many, and of
+// those the commonest; "" for none.
+func (x *index) nearest(term string, slips int) string {
+	best, bestSlips, bestCount := "", slips+1, 0
+	for i := range x.parts {
+		p := &x.parts[i]
+		for t := range p.terms {
+			if !near(term, t, slips) {
+				continue
+			}
+			d, n := distance(term, t), len(p.list(t))
+			if cmp.Or(cmp.Compare(d, bestSlips), cmp.Compare(bestCount, n), cmp.Compare(t, best)) < 0 {
+				best, bestSlips, bestCount = t, d, n
+			}
+		}
+	}
+	return best
+}
+
+// domain gives the id of a tool's domain; "" when the tool is not in the index.
 func (x *index) domain(id uuid.UUID) string { return x.groupOf(id).domain }
 
 func (x *index) groupOf(id uuid.UUID) group {

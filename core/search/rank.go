@@ -19,6 +19,9 @@ type search struct {
 	query  Query
 	limit  int     // candidates of each half
 	words  *scores // nil when the word index is missing
+	needs  []string
+	named  map[string]bool // as squash gives them
+	asked  actions
 
 	model   core.Model
 	vectors [][]float32 // the query's and its clauses'; nil when they say nothing
@@ -31,11 +34,16 @@ type candidate struct {
 	id      uuid.UUID
 	name    string
 	server  string
-	cosine  float32 // to the whole query
-	meaning float32 // the mean of cosine and that to the nearest clause
-	words   float32 // BM25
-	known   bool    // the cosine was looked up
-	score   float64
+	fact    fact      // zero when the word index does not know it
+	cosine  float32   // to the whole query
+	clauses []float32 // cosines to the clauses
+	meaning float32   // the mean of cosine and that to the nearest clause
+	words   float32   // BM25
+	known   bool      // the cosines were looked up
+	named   bool      // the query gives its name
+	score   float64   // orders the answer
+	share   float64   // how near it comes to the best for the same need: 0 to 1
+	likely  float64   // what the answer says of it
 }
 
 // embed asks for the vectors of the query and its clauses.
@@ -46,7 +54,7 @@ func (s *search) embed(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
 	defer cancel()
-	vectors, err := embedder.Embed(ctx, append([]string{s.query.Text}, clauses(s.query.Text)...))
+	vectors, err := embedder.Embed(ctx, append([]string{s.query.Text}, s.needs...))
 	if err != nil {
 		return fmt.Errorf("embed the query: %w", err)
 	}
@@ -135,7 +143,23 @@ func (s *search) gatherWords() {
 }
 
 func (s *search) add(m match) {
-	s.found[m.id] = &candidate{id: m.id, name: m.name, server: s.words.index.server(m.id), words: m.score}
+	c := &candidate{id: m.id}
+	s.describe(c)
+	s.found[m.id] = c
+}
+
+// describe notes what the word index knows of a tool.
+func (s *search) describe(c *candidate) {
+	if s.words == nil {
+		return
+	}
+	x := s.words.index
+	p, place, ok := x.find(c.id)
+	if !ok {
+		return
+	}
+	c.name, c.fact, c.words = x.parts[p].names[place], x.parts[p].facts[place], s.words.byPart[p][place]
+	c.server = x.groups[c.fact.group].server
 }
 
 // learn notes the cosines of tools, some of which may be new.
@@ -151,15 +175,13 @@ func (s *search) learn(list []postgres.ToolCosines) error {
 		c := s.found[id]
 		if c == nil {
 			c = &candidate{id: id, server: t.ServerID}
-			if s.words != nil {
-				c.words, c.name = s.words.of(id)
-			}
+			s.describe(c)
 			s.found[id] = c
 		}
 		c.known = true
-		c.cosine, c.meaning = t.Cosines[0], t.Cosines[0]
-		if clauses := t.Cosines[1:]; len(clauses) > 0 {
-			c.meaning = (c.cosine + slices.Max(clauses)) / 2
+		c.cosine, c.meaning, c.clauses = t.Cosines[0], t.Cosines[0], t.Cosines[1:]
+		if len(c.clauses) > 0 {
+			c.meaning = (c.cosine + slices.Max(c.clauses)) / 2
 		}
 	}
 	return nil
@@ -178,39 +200,62 @@ func (s *search) answer() Answer {
 		return Answer{Suggestion: suggestNoKnownWord}
 	}
 	ranked := s.ranked()
+	s.judge(ranked)
 	if len(ranked) > s.query.TopK {
 		ranked = ranked[:s.query.TopK]
 	}
 	answer := Answer{Hits: make([]Hit, len(ranked)), Suggestion: s.suggestion(ranked)}
 	for i, c := range ranked {
-		answer.Hits[i] = Hit{ToolID: c.id.String(), ServerID: c.server, Score: c.score}
+		answer.Hits[i] = Hit{ToolID: c.id.String(), ServerID: c.server, Score: c.likely}
 	}
 	return answer
 }
 
-// ranked gives the candidates best first. The score is the mean of both halves'
-// scores, each divided by the best there is: that ranked better than either half
-// and than the fusion of ranks on every development set. Ties go by name and id.
+// ranked gives the candidates best first, and what comes after them where they are
+// fewer than what is asked for.
 func (s *search) ranked() []*candidate {
 	list := make([]*candidate, 0, len(s.found))
-	var meaning, words float32
 	for _, c := range s.found {
-		meaning, words = max(meaning, c.meaning), max(words, c.words)
 		if c.cosine >= float32(s.query.MinSimilarity) || s.query.MinSimilarity == 0 {
 			list = append(list, c)
 		}
 	}
+	s.score(list)
+	s.context(list)
 	for _, c := range list {
-		// A tool that has no vector yet is judged by its words alone.
-		c.score = fuse(share(c.meaning, meaning), share(c.words, words), meaning > 0 && c.known, words > 0)
+		c.share = max(0, c.score/max(list[0].score, tiny))
 	}
-	slices.SortFunc(list, func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.name, b.name), slices.Compare(a.id[:], b.id[:]))
-	})
+	list, twins := variety(list)
+	if len(s.needs) > 0 {
+		list = s.cover(list)
+	}
+	list = s.namedFirst(append(list, twins...))
 	if s.query.MinSimilarity == 0 && s.words != nil && len(list) < s.query.TopK {
 		list = append(list, s.fill(s.query.TopK-len(list))...)
 	}
 	return list
+}
+
+// score gives each candidate the mean of both halves' scores, each divided by the
+// best there is: that ranked better than either half and than the fusion of ranks
+// on every development set. A little is added where a tool does what is asked for.
+func (s *search) score(list []*candidate) {
+	var meaning, words float32
+	for _, c := range s.found {
+		meaning, words = max(meaning, c.meaning), max(words, c.words)
+	}
+	for _, c := range list {
+		// A tool that has no vector yet is judged by its words alone.
+		c.score = fuse(share(c.meaning, meaning), share(c.words, words), meaning > 0 && c.known, words > 0) +
+			s.asked.bonus(c.fact.actions)
+	}
+}
+
+// inOrder sorts candidates, the best first. Ties go by name and id.
+func inOrder(list []*candidate) {
+	slices.SortFunc(list, func(a, b *candidate) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.name, b.name), slices.Compare(a.id[:], b.id[:]))
+	})
 }
 
 // fill gives n more tools, which have neither a word of the query nor a vector.
@@ -218,10 +263,15 @@ func (s *search) fill(n int) []*candidate {
 	var list []*candidate
 	taken := func(id uuid.UUID) bool { return s.found[id] != nil }
 	for _, m := range s.words.fill(n, taken) {
-		list = append(list, &candidate{id: m.id, name: m.name, server: s.words.index.server(m.id)})
+		c := &candidate{id: m.id}
+		s.describe(c)
+		list = append(list, c)
 	}
 	return list
 }
+
+// tiny is above zero, for dividing by what may not be.
+const tiny = 1e-9
 
 func share(x, best float32) float64 {
 	if best <= 0 || x <= 0 {

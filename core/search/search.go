@@ -43,14 +43,20 @@ type Config struct {
 	// Embedder gives the active model. An error means that there is none now: the
 	// search goes on by words.
 	Embedder func() (embeddings.Embedder, core.Model, error)
-	Logger   *slog.Logger // nil discards
+	// Dictionary lists words that are not misspelt, the commonest first; without
+	// it no spelling is mended.
+	Dictionary []string
+	Logger     *slog.Logger // nil discards
 }
 
 // Engine searches. It is safe for concurrent use.
 type Engine struct {
-	config Config
-	stop   map[string]bool
-	pool   pool
+	config  Config
+	stop    map[string]bool
+	request map[string]bool // terms
+	actions map[string]actions
+	speller *speller
+	pool    pool
 
 	refreshing chan struct{} // holds one value while somebody refreshes
 	index      atomic.Pointer[index]
@@ -61,7 +67,15 @@ func New(config Config) *Engine {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Engine{config: config, stop: stopWords(), refreshing: make(chan struct{}, 1)}
+	e := &Engine{config: config, stop: wordSet(stopList), request: make(map[string]bool), actions: actionsOf(),
+		refreshing: make(chan struct{}, 1)}
+	for w := range wordSet(requestList) {
+		e.request[stem(w)] = true
+	}
+	if len(config.Dictionary) > 0 {
+		e.speller = newSpeller(config.Dictionary)
+	}
+	return e
 }
 
 // Query is what is looked for, and where.
@@ -81,8 +95,9 @@ type Query struct {
 	AtLeast int64
 }
 
-// Hit is a tool that was found. Score is between 0 and 1, and comparable within
-// one answer only.
+// Hit is a tool that was found. Score is how likely it is right, 0 to 1: over the
+// development sets together, half of those that say 0.5 are. On one catalog it can
+// be well off (docs/search.md).
 type Hit struct {
 	ToolID   string
 	ServerID string
@@ -112,9 +127,8 @@ func (e *Engine) Search(ctx context.Context, q Query) (Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return Answer{}, err
 	}
-	s := &search{engine: e, query: q, limit: max(minCandidates, 4*q.TopK)}
-	if wordsErr == nil {
-		s.words = index.score(e.terms(q.Text), q.Servers, q.Domain, &e.pool)
+	s := e.begin(q, index)
+	if s.words != nil {
 		defer s.words.release(&e.pool)
 		if s.words.visible == 0 {
 			return Answer{Suggestion: suggestNothingVisible(q.Domain)}, nil
@@ -145,17 +159,52 @@ func (e *Engine) Search(ctx context.Context, q Query) (Answer, error) {
 	return answer, nil
 }
 
+// begin reads the query and scores all tools by its words. The index is nil where
+// it is missing.
+func (e *Engine) begin(q Query, x *index) *search {
+	if cleaned := withoutData(q.Text); cleaned != "" {
+		q.Text = cleaned
+	}
+	if x != nil {
+		q.Text = e.mend(q.Text, x)
+	}
+	s := &search{engine: e, query: q, limit: max(minCandidates, 4*q.TopK), needs: clauses(q.Text), named: named(q.Text)}
+	s.asked = e.asked(q.Text, s.needs)
+	if x != nil {
+		s.words = x.score(e.terms(q.Text), q.Servers, q.Domain, &e.pool)
+	}
+	return s
+}
+
 // terms are the words of a query as the index knows them, each once: counting a
 // word twice that somebody says twice ranked worse on every development set.
-func (e *Engine) terms(text string) []string {
-	var terms []string
+func (e *Engine) terms(text string) []queryTerm {
+	var terms []queryTerm
 	stems := stemmer{stop: e.stop}
 	stems.terms(text, func(term string, _ uint32) {
-		if !slices.Contains(terms, term) {
-			terms = append(terms, term)
+		if slices.ContainsFunc(terms, func(t queryTerm) bool { return t.term == term }) {
+			return
 		}
+		weight := 1.0
+		if e.request[term] {
+			weight = requestWeight
+		}
+		terms = append(terms, queryTerm{term, weight})
 	})
 	return terms
+}
+
+// asked is what a query asks to be done: the first verb of each need says it.
+func (e *Engine) asked(text string, needs []string) actions {
+	var stems stemmer
+	if len(needs) == 0 {
+		return stems.first(text, e.actions)
+	}
+	var asked actions
+	for _, need := range needs {
+		asked |= stems.first(need, e.actions)
+	}
+	return asked
 }
 
 func clip(s string, n int) string {

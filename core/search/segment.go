@@ -1,11 +1,13 @@
 package search
 
 import (
+	"hash/fnv"
 	"slices"
 
 	"github.com/google/uuid"
 
 	"github.com/toolscout/toolscout/embeddings"
+	"github.com/toolscout/toolscout/embeddings/words"
 )
 
 // segment is a word index over some tools. It never changes once it is built.
@@ -23,11 +25,13 @@ type segment struct {
 	postings []uint32 // in the order of the tools
 }
 
-// fact is what scoring reads of a tool. The two numbers lie together because they
-// are read together, millions of times a second.
+// fact is what scoring reads of a tool. The first two numbers lie together because
+// they are read together, millions of times a second.
 type fact struct {
-	group  uint32 // of tools with the same server and domain
-	length uint32 // of its text, in words
+	group   uint32 // of tools with the same server and domain
+	length  uint32 // of its text, in words
+	twins   uint32 // the same for tools with the same name and description
+	actions actions
 }
 
 const (
@@ -47,6 +51,7 @@ func (s *segment) list(term string) []uint32 {
 // builder collects tools for a segment.
 type builder struct {
 	stems   *stemmer
+	actions map[string]actions
 	segment *segment
 	found   []occurrence
 	of      []uint32 // terms of the tool at hand
@@ -56,7 +61,7 @@ type builder struct {
 type occurrence struct{ term, posting uint32 }
 
 func newBuilder(stems *stemmer) *builder {
-	return &builder{stems: stems, segment: &segment{byID: make(map[uuid.UUID]uint32), terms: make(map[string]uint32)}}
+	return &builder{stems: stems, actions: actionsOf(), segment: &segment{byID: make(map[uuid.UUID]uint32), terms: make(map[string]uint32)}}
 }
 
 // add indexes one tool.
@@ -76,7 +81,11 @@ func (b *builder) add(id uuid.UUID, group uint32, tool embeddings.Tool) {
 	place := uint32(len(s.ids))
 	s.ids = append(s.ids, id)
 	s.names = append(s.names, tool.Name)
-	s.facts = append(s.facts, fact{group, b.length})
+	does := b.stems.first(tool.Name, b.actions)
+	if does == 0 {
+		does = b.stems.opening(tool.Description, b.actions)
+	}
+	s.facts = append(s.facts, fact{group, b.length, twins(tool), does})
 	s.byID[id] = place
 	slices.Sort(b.of)
 	for i := 0; i < len(b.of); {
@@ -87,6 +96,16 @@ func (b *builder) add(id uuid.UUID, group uint32, tool embeddings.Tool) {
 		b.found = append(b.found, occurrence{b.of[i], place<<countBits | uint32(min(j-i, maxCount))})
 		i = j
 	}
+}
+
+// twins is a number that tools with the same name and description share.
+func twins(tool embeddings.Tool) uint32 {
+	h := fnv.New32a()
+	for word := range words.Of(tool.Name + "\n" + tool.Description) {
+		h.Write(word)
+		h.Write([]byte{0})
+	}
+	return h.Sum32()
 }
 
 func (b *builder) term(term string, length uint32) {

@@ -21,7 +21,7 @@ func (s *search) suggestion(ranked []*candidate) string {
 	if len(ranked) == 0 {
 		return "No tool is as similar as min_similarity asks. Lower it, or leave it out."
 	}
-	if s.fits(ranked) {
+	if ranked[0].likely >= unlikely {
 		return ""
 	}
 	text := "Nothing here fits the query well."
@@ -29,32 +29,6 @@ func (s *search) suggestion(ranked []*candidate) string {
 		text += " The nearest tools are in the domains " + strings.Join(near, ", ") + " (see browse_tool_domain)."
 	}
 	return text + " Try other words: name the action and the object, one need at a time."
-}
-
-// Measured with the built-in model, asking catalogs of 45 to 4,000 tools their own
-// and each other's development queries: of those answered well 5 in 100 got a
-// suggestion, of those foreign to the smallest catalog 86 in 100. Models whose
-// cosines are all high get fewer.
-const (
-	judged      = 3   // hits that may show that something fits
-	enoughWords = .5  // share of the query's words, by rarity, in one tool
-	enoughSense = .45 // cosine
-)
-
-// fits judges the raw scores of the best hits: scores that are divided by the best
-// always look good. A tool fits when it is near in meaning, holds much of what was
-// asked for, or something of both.
-func (s *search) fits(ranked []*candidate) bool {
-	for _, c := range ranked[:min(judged, len(ranked))] {
-		fit := float64(c.meaning) / enoughSense
-		if s.words != nil {
-			fit += s.words.coverage(c.id) / enoughWords
-		}
-		if fit >= 1 {
-			return true
-		}
-	}
-	return false
 }
 
 // domains names those of the best hits, the best first.

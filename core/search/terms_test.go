@@ -1,6 +1,7 @@
 package search_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +30,8 @@ func TestClauses(t *testing.T) {
 		{"too short to stand alone", "search for cats and then dogs", nil},
 		{"and inside a need", "list issues and pull requests of a repository", nil},
 		{"a point inside a word", "read config.json from the disk now", nil},
+		{"said twice", "do this again. do this again. do that again", []string{"do this again", "do that again"}},
+		{"sentences without spaces", "查询明天北京的天气。预订酒店房间。", []string{"查询明天北京的天气", "预订酒店房间"}},
 		{"a word that begins like also", "read the alsoran file of today", nil},
 	}
 	for _, test := range tests {
@@ -36,7 +39,11 @@ func TestClauses(t *testing.T) {
 			t.Errorf("%s: clauses of %q (-got +want):\n%s", test.name, test.query, diff)
 		}
 	}
-	if n := len(search.Clauses(strings.Repeat("do this again. ", 50))); n > 6 {
+	var many strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&many, "do the thing %d. ", i)
+	}
+	if n := len(search.Clauses(many.String())); n > 8 {
 		t.Errorf("%d clauses of a long query", n)
 	}
 }
@@ -48,7 +55,11 @@ func TestTerms(t *testing.T) {
 		{"Please can you show me the files?", "show file"},
 		{"listPullRequests list_pull_requests", "list pull request"},
 		{"running runner runs", "run runner"},
-		{"résumé", "résumé"},
+		{"résumé re\u0301sume\u0301", "resum"},
+		{"Straße Łódź ＡＰＩ", "strass lodz api"},
+		{"がか", "がか"},
+		{"使用GitHub搜索代码", "使用 git hub 搜索 索代 代码"},
+		{"날씨를", "날씨 씨를"},
 		{"获取当前日期", "获取 取当 当前 前日 日期"},
 		{"日", "日"},
 		{"Привет", "привет"},
@@ -70,7 +81,7 @@ func FuzzTerms(f *testing.F) {
 			t.Errorf("%q has an empty term", text)
 		}
 		for _, c := range search.Clauses(text) {
-			if len(strings.Fields(c)) < 3 {
+			if search.WordCount(c) < 3 {
 				t.Errorf("%q has the clause %q", text, c)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/toolscout/toolscout/embeddings/words"
@@ -32,6 +33,7 @@ const magic = "SEMB1\x00\x00\x00"
 // Model is the table, ready to encode. It is safe for concurrent use.
 type Model struct {
 	index map[string]uint32 // word to row
+	words []string          // by row
 	scale []float32
 	rows  string // int8, dims a word
 	dims  int
@@ -62,7 +64,7 @@ func parse(data string) (*Model, error) {
 		return nil, fmt.Errorf("%d words, the header says %d", len(names), count)
 	}
 	m := &Model{index: make(map[string]uint32, count), scale: make([]float32, count),
-		rows: rest[size+4*count:], dims: dims}
+		words: names, rows: rest[size+4*count:], dims: dims}
 	scales := rest[size : size+4*count]
 	for i, name := range names {
 		m.index[name] = uint32(i)
@@ -76,6 +78,9 @@ func (m *Model) Name() string { return Name }
 
 // Dimensions is the length of a vector.
 func (m *Model) Dimensions() int { return m.dims }
+
+// Words are the words of the table, the commonest first.
+func (m *Model) Words() []string { return slices.Clone(m.words) }
 
 // Embed gives one unit vector a text, or the zero vector where no word is known.
 func (m *Model) Embed(_ context.Context, texts []string) ([][]float32, error) {

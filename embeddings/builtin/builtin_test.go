@@ -105,3 +105,21 @@ func cosine(a, b []float32) float32 {
 	}
 	return sum
 }
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	m, err := builtin.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := m.Words()
+	for _, word := range []string{list[0], list[len(list)-1]} {
+		if _, n := m.Encode(word); n == 0 {
+			t.Errorf("the model does not know its own word %q", word)
+		}
+	}
+	list[0] = "changed"
+	if m.Words()[0] == "changed" {
+		t.Error("a caller can change the model's words")
+	}
+}

@@ -63,7 +63,7 @@ type TrialHit struct {
 	ServerID    string  `json:"serverId" format:"uuid" doc:"Its server."`
 	ServerName  string  `json:"serverName" doc:"The server's name."`
 	Signature   string  `json:"signature,omitempty" doc:"How to call it, in one line."`
-	Score       float64 `json:"score" doc:"How well it fits, 0 to 1, comparable within one answer."`
+	Score       float64 `json:"score" doc:"How likely it is right, 0 to 1."`
 }
 
 func (a *api) trySearch(ctx context.Context, c call[none, Trial]) (TrialAnswer, error) {

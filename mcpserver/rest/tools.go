@@ -35,7 +35,7 @@ type FoundTool struct {
 	Description string   `json:"description" doc:"What it does."`
 	Domain      string   `json:"domain" doc:"The id of its domain."`
 	ServerID    string   `json:"serverId" format:"uuid" doc:"The id of its server."`
-	Score       *float64 `json:"score,omitempty" doc:"With query: how well it fits, 0 to 1, comparable within one answer."`
+	Score       *float64 `json:"score,omitempty" doc:"With query: how likely it is right, 0 to 1; the best below 0.25 comes with a suggestion."`
 	Signature   string   `json:"signature,omitempty" doc:"How to call it, in one line." example:"(owner: string, repo: string, title: string, body?: string)"`
 }
 

@@ -40,7 +40,7 @@ func NewRig(ctx context.Context, store *postgres.Store) (*Rig, error) {
 	}
 	active := func() (embeddings.Embedder, core.Model, error) { return table, model, nil }
 	return &Rig{Store: store, Embedder: table, Model: model,
-		Engine: search.New(search.Config{Store: store, Embedder: active})}, nil
+		Engine: search.New(search.Config{Store: store, Embedder: active, Dictionary: table.Words()})}, nil
 }
 
 // Catalog is what Fill registered.
