@@ -27,7 +27,8 @@ const Name = "builtin/words-256"
 //go:embed model.bin
 var table string
 
-const magic = "SEMB1\x00\x00\x00"
+// Magic is what a table begins with.
+const Magic = "SEMB1\x00\x00\x00"
 
 // Model is the table, ready to encode. It is safe for concurrent use.
 type Model struct {
@@ -39,15 +40,16 @@ type Model struct {
 
 // New reads the table in the binary.
 func New() (*Model, error) {
-	m, err := parse(table)
+	m, err := Parse(table)
 	if err != nil {
 		return nil, fmt.Errorf("read the built-in embedding table: %w", err)
 	}
 	return m, nil
 }
 
-func parse(data string) (*Model, error) {
-	rest, ok := strings.CutPrefix(data, magic)
+// Parse reads a table of format SEMB1, which the model goes on to use.
+func Parse(data string) (*Model, error) {
+	rest, ok := strings.CutPrefix(data, Magic)
 	if !ok || len(rest) < 12 {
 		return nil, errors.New("not a table")
 	}
@@ -76,6 +78,15 @@ func (m *Model) Name() string { return Name }
 
 // Dimensions is the length of a vector.
 func (m *Model) Dimensions() int { return m.dims }
+
+// Words are the words of the table, in the order of its rows.
+func (m *Model) Words() []string {
+	list := make([]string, len(m.scale))
+	for word, row := range m.index {
+		list[row] = word
+	}
+	return list
+}
 
 // Embed gives one unit vector a text, or the zero vector where no word is known.
 func (m *Model) Embed(_ context.Context, texts []string) ([][]float32, error) {
@@ -116,29 +127,47 @@ func (m *Model) EmbedWeighted(parts []string, weights []float32) []float32 {
 // sum adds the vectors of the words of text to v and counts them.
 func (m *Model) sum(v []float32, text string) int {
 	n := 0
+	var buf [maxParts]uint32
 	for word := range words.Of(text) {
-		n += m.add(v, word)
+		rows := m.rowsOf(buf[:0], word)
+		for _, row := range rows {
+			m.AddRow(v, row)
+		}
+		n += len(rows)
 	}
 	return n
 }
 
-// add adds one word: its own row, that of its stem, or those of its parts.
-func (m *Model) add(v []float32, word []byte) int {
+// maxParts is how many rows a word has at most: it is cut at 30 letters, some of
+// which may have been two before, and a part has three.
+const maxParts = 20
+
+// AppendRows appends the numbers of the rows that the vector of a text is the sum
+// of: training has to see texts as the encoder will.
+func (m *Model) AppendRows(rows []uint32, text string) []uint32 {
+	for word := range words.Of(text) {
+		rows = m.rowsOf(rows, word)
+	}
+	return rows
+}
+
+// rowsOf appends a word's own row, that of its stem, or those of its parts.
+func (m *Model) rowsOf(rows []uint32, word []byte) []uint32 {
 	row, ok := m.index[string(word)]
 	if !ok && len(word) > 3 {
 		row, ok = m.stem(word)
 	}
 	if ok {
-		m.addRow(v, row)
-		return 1
+		return append(rows, row)
 	}
 	if len(word) <= 3 {
-		return 0
+		return rows
 	}
-	return m.addParts(v, word)
+	return m.partsOf(rows, word)
 }
 
-func (m *Model) addRow(v []float32, row uint32) {
+// AddRow adds a row to v.
+func (m *Model) AddRow(v []float32, row uint32) {
 	scale := m.scale[row]
 	q := m.rows[int(row)*m.dims:][:len(v)]
 	for i := range v {
@@ -146,21 +175,19 @@ func (m *Model) addRow(v []float32, row uint32) {
 	}
 }
 
-// addParts adds the words that an unknown word is put together from: the longest
+// partsOf appends the words that an unknown word is put together from: the longest
 // known one at each place, of three letters and more, skipping what fits nothing.
-func (m *Model) addParts(v []float32, word []byte) int {
-	n := 0
+func (m *Model) partsOf(rows []uint32, word []byte) []uint32 {
 	for i := 0; i+3 <= len(word); {
 		row, size := m.longest(word[i:])
 		if size == 0 {
 			i++
 			continue
 		}
-		m.addRow(v, row)
-		n++
+		rows = append(rows, row)
 		i += size
 	}
-	return n
+	return rows
 }
 
 // longest finds the longest known word of three letters and more that word
