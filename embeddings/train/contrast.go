@@ -28,6 +28,7 @@ type learner struct {
 	seen   []int32   // how often each row was changed
 	anchor []float32 // what rows are pulled back to; nil for nothing
 	pull   float32   // how far at each change, 0 to 1
+	fixed  []bool    // rows that stay as they are; nil for none
 
 	// Of the batch at hand, n pairs. The texts are n times a, then n times b.
 	examples []example
@@ -79,6 +80,9 @@ func (l *learner) vector(of []float32, t int) []float32 { return of[t*l.dims : (
 
 // update takes a step of Adam in one row.
 func (l *learner) update(row int, slope []float32, rate float32) {
+	if l.fixed != nil && l.fixed[row] {
+		return
+	}
 	l.seen[row]++
 	n := float64(l.seen[row])
 	square := dot(slope, slope) / float32(l.dims)

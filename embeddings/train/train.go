@@ -138,22 +138,31 @@ const (
 // quieten shortens the rows of words that learning leaves too loud: in training a
 // query is short, and what wraps it tells the sources apart.
 func (t *Table) quieten() {
+	for i, share := range t.shares() {
+		for j := range t.Dims {
+			t.Row(i)[j] *= share
+		}
+	}
+}
+
+// shares are what is left of each word's row: 1 for all but stop words and numbers.
+func (t *Table) shares() []float32 {
 	stop := make(map[string]bool)
 	for w := range strings.FieldsSeq(stopWords) {
 		stop[w] = true
 	}
+	shares := make([]float32, len(t.Words))
 	for i, word := range t.Words {
-		f := float32(1)
 		switch {
 		case stop[word]:
-			f = stopShare
-		case word[0] >= '0' && word[0] <= '9':
-			f = digitShare
-		}
-		for j, x := range t.Row(i) {
-			t.Row(i)[j] = f * x
+			shares[i] = stopShare
+		case word != "" && word[0] <= '9':
+			shares[i] = digitShare
+		default:
+			shares[i] = 1
 		}
 	}
+	return shares
 }
 
 func normalise(v []float32) {
