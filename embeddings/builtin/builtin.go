@@ -16,8 +16,9 @@ import (
 	"github.com/toolscout/toolscout/embeddings/words"
 )
 
-// Name is the name under which the model is on record.
-const Name = "builtin/words-256"
+// Name is the name under which the model is on record. Another table needs another
+// name: vectors of one mean nothing to queries of the other.
+const Name = "builtin/words-256-v2"
 
 // The table, format SEMB1: magic, word count, dimensions, length of the words
 // (all uint32 little endian), the words joined by newlines, one float32 scale a

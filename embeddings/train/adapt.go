@@ -15,21 +15,19 @@ const (
 	adaptWords  = 2_000 // new words
 	adaptOften  = 2     // times that a new word occurs at least
 	adaptRounds = 20    // times that each pair is learned from, about
-	adaptRate   = 0.0005
-	adaptPull   = 0.01 // back to where a row was, each time it is changed
-	newWord     = 0.3  // length of the row of a word of which nothing is known
+	adaptPull   = 0.01  // back to where a row was, each time it is changed
+	newWord     = 0.3   // length of the row of a word of which nothing is known
 )
 
 // Adapt gives a table that knows more of what the pairs are about: a catalog's tools
 // (ToolPairs), or what was asked for and then used. It keeps the words of the table
 // and adds those that occur more than once in the pairs, up to o.Words in all (2,000
-// more than there were); o.Dims is ignored, o.Rate is 0.0005 unless set, and Steps
-// and Batch go by the number of pairs. The table itself stays as it is.
+// more than there were); o.Dims is ignored, and Steps and Batch go by the number of
+// pairs unless they are set. The table itself stays as it is.
 //
 // What comes out is not always better: measure it on pairs that were held back.
 func Adapt(ctx context.Context, table *Table, groups []Group, o Options) (*Table, error) {
 	o.Words = cmp.Or(o.Words, len(table.Words)+adaptWords)
-	o.Rate = cmp.Or(o.Rate, adaptRate)
 	t, err := table.extended(groups, o)
 	if err != nil {
 		return nil, err

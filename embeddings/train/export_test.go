@@ -59,3 +59,23 @@ func PPMI(groups []Group) ([]string, [][]float32) {
 	}
 	return words, out
 }
+
+// Stepper gives a function that takes a step of learning from random texts.
+func Stepper(words, dims, batch, length int) func() {
+	random := rand.New(rand.NewPCG(1, 1))
+	l := newLearner(make([]float32, words*dims), dims, batch)
+	for i := range l.rows {
+		l.rows[i] = float32(random.NormFloat64())
+	}
+	text := func() []uint32 {
+		t := make([]uint32, length)
+		for i := range t {
+			t[i] = random.Uint32N(uint32(words))
+		}
+		return t
+	}
+	for i := range l.examples {
+		l.examples[i] = example{a: text(), b: text(), keyA: random.Uint64(), keyB: random.Uint64()}
+	}
+	return func() { l.step(0.001) }
+}

@@ -101,3 +101,10 @@ func TestPPMI(t *testing.T) {
 		t.Errorf("red and sky are never near each other: %f", x)
 	}
 }
+
+func BenchmarkStep(b *testing.B) {
+	step := train.Stepper(22_000, 256, 512, 16)
+	for b.Loop() {
+		step()
+	}
+}

@@ -155,7 +155,7 @@ func TestAdaptLearnsNewWordsAndKeepsOld(t *testing.T) {
 	if !bytes.Equal(table.Bytes(), before) {
 		t.Error("the table that was adapted has changed")
 	}
-	if was, is := similarity(t, table, "zorgle", "ytterby"), similarity(t, adapted, "zorgle", "ytterby"); was > .5 || is < .6 {
+	if was, is := similarity(t, table, "zorgle", "ytterby"), similarity(t, adapted, "zorgle", "ytterby"); was > .1 || is < .3 {
 		t.Errorf("the new words were %f alike and are %f", was, is)
 	}
 	if share := right(t, adapted); share < .95 {
