@@ -139,9 +139,9 @@ func (m *Model) sum(v []float32, text string) int {
 	return n
 }
 
-// maxParts is how many rows a word has at most: it is cut at 30 letters, some of
-// which may have been two before, and a part has three.
-const maxParts = 20
+// maxParts is room for the rows of a word: it is cut at 30 letters, and a part has
+// three of them.
+const maxParts = 10
 
 // AppendRows appends the numbers of the rows that the vector of a text is the sum
 // of: training has to see texts as the encoder will.

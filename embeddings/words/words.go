@@ -17,9 +17,9 @@ const (
 
 // Of yields the words of text in lower case: runs of letters, split where an
 // identifier changes case (createIssue, XMLHttpRequest), and numbers of up to
-// four digits. Latin letters lose their marks (é is e, ß is ss), because one
-// writer sets them and the next leaves them out. A yielded slice is valid until
-// the next one.
+// four digits. Latin letters lose their marks (é is e, ß is ss, the ligature ﬁ is
+// fi), because one writer sets them and the next leaves them out. A yielded slice
+// is valid until the next one.
 func Of(text string) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		var buf [maxLetters * utf8.UTFMax]byte
@@ -98,9 +98,14 @@ func fold(word []byte, r rune) []byte {
 		return append(word, 'i')
 	}
 	var letter [utf8.UTFMax]byte
-	parts := norm.NFD.Properties(utf8.AppendRune(letter[:0], r)).Decomposition()
-	if len(parts) > 0 && parts[0] < utf8.RuneSelf {
-		return append(word, parts[0])
+	folded := word
+	for _, c := range norm.NFKD.Properties(utf8.AppendRune(letter[:0], r)).Decomposition() {
+		if 'a' <= c && c <= 'z' {
+			folded = append(folded, c)
+		}
+	}
+	if len(folded) > len(word) {
+		return folded
 	}
 	return utf8.AppendRune(word, r)
 }
