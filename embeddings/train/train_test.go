@@ -100,6 +100,10 @@ func TestNewLearnsWhatMeansTheSame(t *testing.T) {
 	if all := strings.Join(said, "\n"); !strings.Contains(all, "600 pairs in 2 groups") {
 		t.Errorf("progress:\n%s", all)
 	}
+	o.Words = 30
+	if table, err := train.New(t.Context(), pairs(600), o); err != nil || len(table.Words) != 30 || len(table.Rows) != 30*16 {
+		t.Errorf("asked for 30 words: %d (%v)", len(table.Words), err)
+	}
 	if row := table.Row(0); table.Words[0] != "of" && table.Words[0] != "the" || length(row) > .2 {
 		t.Errorf("the row of stop word %q has length %f", table.Words[0], length(row))
 	}
