@@ -48,7 +48,7 @@ func TestTerms(t *testing.T) {
 		{"Please can you show me the files?", "show file"},
 		{"listPullRequests list_pull_requests", "list pull request"},
 		{"running runner runs", "run runner"},
-		{"résumé", "résumé"},
+		{"résumé", "resum"},
 		{"获取当前日期", "获取 取当 当前 前日 日期"},
 		{"日", "日"},
 		{"Привет", "привет"},
