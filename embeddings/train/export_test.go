@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
@@ -36,7 +37,7 @@ func Decompose(m *mat.Dense, k int, seed uint64) ([]float32, error) {
 		}
 		s.ends = append(s.ends, len(s.columns))
 	}
-	return decompose(s, k, rand.New(rand.NewPCG(seed, 0)))
+	return decompose(context.Background(), s, k, rand.New(rand.NewPCG(seed, 0)))
 }
 
 // PPMI is the positive pointwise mutual information of the words of pairs, as a

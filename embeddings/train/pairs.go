@@ -28,11 +28,21 @@ type Group struct {
 	Pairs  []Pair
 }
 
-// kindWeights are how much more or less than others pairs of a kind are drawn.
+// kindWeight is how much more or less than others pairs of a kind are drawn.
 // Operations are what tools are; there are far more properties than that, and the
 // glosses of a dictionary speak of other things.
-var kindWeights = map[string]float64{
-	"full": 2, "op": 1.5, "schema": 0.4, "prop": 0.4, "gloss": 0.5, "gloss1": 0.5,
+func kindWeight(kind string) float64 {
+	switch kind {
+	case "full":
+		return 2
+	case "op":
+		return 1.5
+	case "gloss", "gloss1":
+		return 0.5
+	case "schema", "prop":
+		return 0.4
+	}
+	return 1
 }
 
 // ReadPairs reads pairs from a folder of .tsv files, from one such file, or from a
@@ -144,7 +154,7 @@ func (r *reader) add(source, kind string, p Pair) {
 	name := source + "/" + kind
 	g := r.groups[name]
 	if g == nil {
-		g = &Group{Name: name, Weight: cmp.Or(kindWeights[kind], 1)}
+		g = &Group{Name: name, Weight: kindWeight(kind)}
 		r.groups[name] = g
 	}
 	g.Pairs = append(g.Pairs, p)

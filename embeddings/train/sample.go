@@ -8,8 +8,8 @@ import (
 	"github.com/toolscout/toolscout/embeddings/builtin"
 )
 
-// How batches are made. The shares were measured on public sets of tools that none
-// of the pairs is from.
+// How batches are made. The shares are those that did best when the method was worked
+// out, on public sets of tools that none of the pairs is from.
 const (
 	flatten      = 0.7  // exponent of a group's size: large ones say less a pair
 	runLength    = 8    // neighbours that are taken together, as hard negatives

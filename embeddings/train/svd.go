@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -17,7 +18,7 @@ const (
 // decompose gives the first k left singular vectors of a matrix, as rows of k
 // numbers, each column times the root of its singular value (Halko, Martinsson and
 // Tropp, 2011, "Finding Structure with Randomness", algorithm 4.4 and 5.1).
-func decompose(s *sparse, k int, random *rand.Rand) ([]float32, error) {
+func decompose(ctx context.Context, s *sparse, k int, random *rand.Rand) ([]float32, error) {
 	wide := min(k+oversample, s.n)
 	k = min(k, s.n)
 	x := make([]float32, s.n*wide)
@@ -27,6 +28,9 @@ func decompose(s *sparse, k int, random *rand.Rand) ([]float32, error) {
 	t := s.transposed()
 	q := orthogonal(s.times(x, wide), wide)
 	for range powers {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		q = orthogonal(t.times(q, wide), wide)
 		q = orthogonal(s.times(q, wide), wide)
 	}

@@ -21,8 +21,8 @@ import (
 type Options struct {
 	// Seed is what all chance is drawn from.
 	Seed uint64
-	// Words (22,000) and Dims (256) are the size of the table: 4 bytes and one for
-	// each dimension and letter a word.
+	// Words (22,000) and Dims (256) are the size of the table, which takes a byte for
+	// each of Dims in each row, and some twelve more for its word and scale.
 	Words, Dims int
 	// Steps (12,000) are how many batches of Batch (512) pairs are learned from.
 	Steps, Batch int
@@ -72,10 +72,7 @@ func New(ctx context.Context, groups []Group, o Options) (*Table, error) {
 	near := cooccurrence(c, len(words))
 	near.ppmi()
 	o.Progress(fmt.Sprintf("%d pairs of words occur near each other", len(near.values)))
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	rows, err := decompose(near, o.Dims, rand.New(rand.NewPCG(o.Seed, 1)))
+	rows, err := decompose(ctx, near, o.Dims, rand.New(rand.NewPCG(o.Seed, 1)))
 	if err != nil {
 		return nil, err
 	}

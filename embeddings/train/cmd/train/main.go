@@ -23,6 +23,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends what does not look at the first
 	err := run(ctx, os.Args[1:], os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return
