@@ -28,6 +28,7 @@ var layers = map[string]int{
 	"hooks":                            1,
 	"migrations":                       1,
 	"embeddings":                       2,
+	"embeddings/train":                 3,
 	"core/postgres":                    3,
 	"core/upstream":                    3,
 	"core/access":                      4,
@@ -57,6 +58,7 @@ var layers = map[string]int{
 	"cmd/toolscout/config":             9,
 	"cmd/toolscout":                    10,
 	"core/postgres/embedded/cmd/pgrun": 10,
+	"embeddings/train/cmd/train":       10,
 }
 
 // sdkUsers are the only packages that know the MCP SDK.

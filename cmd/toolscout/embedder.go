@@ -18,14 +18,15 @@ func newEmbedder(c config.Embeddings, out *egress.Guard) (embeddings.Embedder, e
 	return embeddings.NewHTTP(embeddings.HTTPConfig{Provider: c.Provider, BaseURL: c.BaseURL, Model: c.Model, APIKey: c.APIKey, Client: out.Client(0)})
 }
 
-// remake gives the models that were used before: the one in the binary always,
-// one behind a service while that service is configured.
+// remake gives the models that were used before: the one in the binary always (but
+// not those of earlier versions, whose vectors it does not understand), one behind
+// a service while that service is configured.
 func remake(c config.Embeddings, out *egress.Guard) func(core.Model) (embeddings.Embedder, error) {
 	return func(m core.Model) (embeddings.Embedder, error) {
-		switch m.Provider {
-		case "builtin":
-			return newEmbedder(config.Embeddings{Provider: "builtin"}, out)
-		case c.Provider:
+		switch {
+		case m.Provider+"/"+m.Name == builtin.Name:
+			return builtin.New()
+		case m.Provider == c.Provider && m.Provider != "builtin":
 			c.Model = m.Name
 			return newEmbedder(c, out)
 		}

@@ -165,7 +165,7 @@ func TestIndexDomainsAndTrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, err := b.IndexStatus(ctx, b.admin)
-	if err != nil || status.State != "idle" || status.Indexed != 1 || status.Model != "builtin/words-256" {
+	if err != nil || status.State != "idle" || status.Indexed != 1 || status.Model != "builtin/words-256-v2" {
 		t.Errorf("status %+v, %v", status, err)
 	}
 	if status, err = b.StartIndex(ctx, b.admin, true); err != nil || status.Total != 1 {

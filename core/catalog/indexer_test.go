@@ -159,7 +159,7 @@ func TestIndexerBlamesAServiceThatRefusesEverything(t *testing.T) {
 func TestIndexerRefusesAnotherDimension(t *testing.T) {
 	t.Parallel()
 	b := newIndexBundle(t, 2)
-	m, err := b.store.EnsureModel(t.Context(), "builtin", "words-256", 300)
+	m, err := b.store.EnsureModel(t.Context(), "builtin", "words-256-v2", 300)
 	if err != nil {
 		t.Fatal(err)
 	}

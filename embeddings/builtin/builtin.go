@@ -17,8 +17,9 @@ import (
 	"github.com/toolscout/toolscout/embeddings/words"
 )
 
-// Name is the name under which the model is on record.
-const Name = "builtin/words-256"
+// Name is the name under which the model is on record. Another table needs another
+// name: vectors of one mean nothing to queries of the other.
+const Name = "builtin/words-256-v2"
 
 // The table, format SEMB1: magic, word count, dimensions, length of the words
 // (all uint32 little endian), the words joined by newlines, one float32 scale a
@@ -28,7 +29,8 @@ const Name = "builtin/words-256"
 //go:embed model.bin
 var table string
 
-const magic = "SEMB1\x00\x00\x00"
+// Magic is what a table begins with.
+const Magic = "SEMB1\x00\x00\x00"
 
 // Model is the table, ready to encode. It is safe for concurrent use.
 type Model struct {
@@ -41,15 +43,16 @@ type Model struct {
 
 // New reads the table in the binary.
 func New() (*Model, error) {
-	m, err := parse(table)
+	m, err := Parse(table)
 	if err != nil {
 		return nil, fmt.Errorf("read the built-in embedding table: %w", err)
 	}
 	return m, nil
 }
 
-func parse(data string) (*Model, error) {
-	rest, ok := strings.CutPrefix(data, magic)
+// Parse reads a table of format SEMB1, which the model goes on to use.
+func Parse(data string) (*Model, error) {
+	rest, ok := strings.CutPrefix(data, Magic)
 	if !ok || len(rest) < 12 {
 		return nil, errors.New("not a table")
 	}
@@ -121,29 +124,47 @@ func (m *Model) EmbedWeighted(parts []string, weights []float32) []float32 {
 // sum adds the vectors of the words of text to v and counts them.
 func (m *Model) sum(v []float32, text string) int {
 	n := 0
+	var buf [maxParts]uint32
 	for word := range words.Of(text) {
-		n += m.add(v, word)
+		rows := m.rowsOf(buf[:0], word)
+		for _, row := range rows {
+			m.AddRow(v, row)
+		}
+		n += len(rows)
 	}
 	return n
 }
 
-// add adds one word: its own row, that of its stem, or those of its parts.
-func (m *Model) add(v []float32, word []byte) int {
+// maxParts is room for the rows of a word: it is cut at 30 letters, and a part has
+// three of them.
+const maxParts = 10
+
+// AppendRows appends the numbers of the rows that the vector of a text is the sum
+// of: training has to see texts as the encoder will.
+func (m *Model) AppendRows(rows []uint32, text string) []uint32 {
+	for word := range words.Of(text) {
+		rows = m.rowsOf(rows, word)
+	}
+	return rows
+}
+
+// rowsOf appends a word's own row, that of its stem, or those of its parts.
+func (m *Model) rowsOf(rows []uint32, word []byte) []uint32 {
 	row, ok := m.index[string(word)]
 	if !ok && len(word) > 3 {
 		row, ok = m.stem(word)
 	}
 	if ok {
-		m.addRow(v, row)
-		return 1
+		return append(rows, row)
 	}
 	if len(word) <= 3 {
-		return 0
+		return rows
 	}
-	return m.addParts(v, word)
+	return m.partsOf(rows, word)
 }
 
-func (m *Model) addRow(v []float32, row uint32) {
+// AddRow adds a row to v.
+func (m *Model) AddRow(v []float32, row uint32) {
 	scale := m.scale[row]
 	q := m.rows[int(row)*m.dims:][:len(v)]
 	for i := range v {
@@ -151,21 +172,19 @@ func (m *Model) addRow(v []float32, row uint32) {
 	}
 }
 
-// addParts adds the words that an unknown word is put together from: the longest
+// partsOf appends the words that an unknown word is put together from: the longest
 // known one at each place, of three letters and more, skipping what fits nothing.
-func (m *Model) addParts(v []float32, word []byte) int {
-	n := 0
+func (m *Model) partsOf(rows []uint32, word []byte) []uint32 {
 	for i := 0; i+3 <= len(word); {
 		row, size := m.longest(word[i:])
 		if size == 0 {
 			i++
 			continue
 		}
-		m.addRow(v, row)
-		n++
+		rows = append(rows, row)
 		i += size
 	}
-	return n
+	return rows
 }
 
 // longest finds the longest known word of three letters and more that word

@@ -6,6 +6,8 @@ import (
 	"iter"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 const (
@@ -15,7 +17,9 @@ const (
 
 // Of yields the words of text in lower case: runs of letters, split where an
 // identifier changes case (createIssue, XMLHttpRequest), and numbers of up to
-// four digits. A yielded slice is valid until the next one.
+// four digits. Latin letters lose their marks (é is e, ß is ss, the ligature ﬁ is
+// fi), because one writer sets them and the next leaves them out. A yielded slice
+// is valid until the next one.
 func Of(text string) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		var buf [maxLetters * utf8.UTFMax]byte
@@ -49,16 +53,61 @@ func letters(word []byte, text string, i int) ([]byte, int) {
 	var last rune
 	for n := 0; i < len(text); n++ {
 		r, size := utf8.DecodeRuneInString(text[i:])
+		if isMark(r) {
+			i += size
+			continue
+		}
 		if !unicode.IsLetter(r) || n > 0 && startsWord(last, r, text[i+size:]) {
 			break
 		}
 		if n < maxLetters {
-			word = utf8.AppendRune(word, unicode.ToLower(r))
+			word = fold(word, r)
 		}
 		last = r
 		i += size
 	}
 	return word, i
+}
+
+// isMark reports whether r is an accent that stands behind its letter: the block
+// of combining marks that Latin letters are put together with.
+func isMark(r rune) bool { return r >= 0x0300 && r <= 0x036F }
+
+// fold appends a letter in lower case, a Latin one without its marks.
+func fold(word []byte, r rune) []byte {
+	r = unicode.ToLower(r)
+	if r < utf8.RuneSelf || !unicode.Is(unicode.Latin, r) {
+		return utf8.AppendRune(word, r)
+	}
+	switch r { // letters of their own, which Unicode does not take apart
+	case 'ß':
+		return append(word, "ss"...)
+	case 'æ':
+		return append(word, "ae"...)
+	case 'œ':
+		return append(word, "oe"...)
+	case 'þ':
+		return append(word, "th"...)
+	case 'ø':
+		return append(word, 'o')
+	case 'đ', 'ð':
+		return append(word, 'd')
+	case 'ł':
+		return append(word, 'l')
+	case 'ı':
+		return append(word, 'i')
+	}
+	var letter [utf8.UTFMax]byte
+	folded := word
+	for _, c := range norm.NFKD.Properties(utf8.AppendRune(letter[:0], r)).Decomposition() {
+		if 'a' <= c && c <= 'z' {
+			folded = append(folded, c)
+		}
+	}
+	if len(folded) > len(word) {
+		return folded
+	}
+	return utf8.AppendRune(word, r)
 }
 
 // startsWord reports whether r begins a new word after last: at a change from

@@ -19,7 +19,11 @@ func TestOf(t *testing.T) {
 		{"HTTPServerError 503", "http server error 503"},
 		{"12345 1234", "1234"},
 		{"ec2", "ec 2"},
-		{"résumé Ünder", "résumé ünder"},
+		{"résumé Ünder", "resume under"},
+		{"re\u0301sume\u0301 e\u0301 \u0301x", "resume e x"}, // the marks apart
+		{"crèmeBrûlée ŁÓDŹ Straße Ærø İstanbul Tiếng Việt", "creme brulee lodz strasse aero istanbul tieng viet"},
+		{"conﬁgure oﬃce ＦＵＬＬ", "configure office full"},
+		{"йод 한국어 ガラス", "йод 한국어 ガラス"}, // marks of other scripts make other letters
 		{"写一份报告 now", "写一份报告 now"},
 		{"emoji 😀 test", "emoji test"},
 		{"bad \xff utf8", "bad utf 8"},
