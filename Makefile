@@ -14,7 +14,7 @@ EVAL_MIN    ?= livemcpbench=0.43 metatool=0.67 sealtools=0.93 mcpproxy-golden=0.
 # The official fixtures of TOON: tests/fixtures of github.com/toon-format/spec.
 TOON_DIR    ?= ../shared/toon/fixtures
 BENCHTIME   ?= 1s
-FUZZTIME    ?= 10s
+FUZZTIME    ?= 100000x
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 
 .PHONY: help build run test race lint eval conformance bench fuzz docs clean
@@ -56,7 +56,7 @@ bench: $(PGRUN) ## Run the benchmarks; EVAL_DIR gives them a corpus of real tool
 	@scripts/test-tools.sh
 	@TOOLSCOUT_EVAL_DIR="$(abspath $(wildcard $(EVAL_DIR)))" $(PGRUN) -- $(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 60m $$($(GO) list ./... )
 
-fuzz: $(PGRUN) ## Fuzz every target for FUZZTIME each
+fuzz: $(PGRUN) ## Fuzz every target FUZZTIME (100000x: so many inputs; or 1m) each
 	@$(PGRUN) -nosync -- scripts/fuzz.sh $(FUZZTIME)
 
 docs: ## Write the references in docs/ anew from the code

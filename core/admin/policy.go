@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
@@ -81,10 +80,6 @@ func network(addr netip.Addr) string {
 	return netip.PrefixFrom(addr, addr.BitLen()).String()
 }
 
-// resolved is what is replaced when a server is dialled. It also finds a reference
-// that stands within other braces.
-var resolved = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
-
 // ownSecrets refuses references to our own credentials: an admin of the API may
 // use the environment's secrets for servers, but not send off the key of the
 // database or of the gateway itself.
@@ -96,9 +91,9 @@ func ownSecrets(s core.Server) error {
 		}
 	}
 	for _, v := range values {
-		for _, m := range resolved.FindAllStringSubmatch(v, -1) {
-			if secret.Reserved(m[1]) {
-				return core.Errorf(core.Denied, "${%s} belongs to the gateway itself", m[1]).
+		for _, name := range core.References(v) {
+			if secret.Reserved(name) {
+				return core.Errorf(core.Denied, "${%s} belongs to the gateway itself", name).
 					WithHint("Put the value under another name into the environment, or declare the server in the configuration file.")
 			}
 		}

@@ -75,10 +75,6 @@ func (b *Bus) Announce(e core.Event) {
 	}
 }
 
-// Dropped is how many events were given up: announcements without a place, and what
-// the database refused.
-func (b *Bus) Dropped() int64 { return b.dropped.Load() }
-
 // drop counts an event that is given up. Every doubling of their number is logged:
 // a flood must not make another one.
 func (b *Bus) drop(typ string, err error) {

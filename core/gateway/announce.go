@@ -35,42 +35,52 @@ type announced struct {
 // for it. What the caller must not know of is not visible: such an event is
 // nobody's, so that admins alone see it.
 func (g *Gateway) announce(ctx context.Context, c *hooks.Call, visible bool) (ended func()) {
-	if !c.Principal.Seen.Listening || g.config.Events == nil {
-		return func() { g.rejected(ctx, c, visible) }
-	}
+	listening := c.Principal.Seen.Listening && g.config.Events != nil
 	began, before, after := time.Now(), core.EventMetaBefore, core.EventMetaAfter
 	if c.Level == hooks.Tool {
 		before, after = core.EventToolBefore, core.EventToolAfter
 	}
-	g.publish(before, c, visible, announcement(c))
+	if listening {
+		g.publish(before, c, visible, announcement(c))
+	}
 	return func() {
+		handled := g.handlesRejection(c)
+		if !listening && !handled {
+			return
+		}
 		d := announcement(c)
 		took := time.Since(began)
 		if c.Level == hooks.Tool {
 			took = c.Duration
 		}
 		d.end(c, took)
-		if c.Level == hooks.Tool && len(d.RejectedBy) > 0 {
+		rejected := c.Level == hooks.Tool && len(d.RejectedBy) > 0
+		if rejected && listening {
 			g.publish(core.EventToolRejected, c, visible, d)
 		}
-		g.publish(after, c, visible, d)
-		g.rejected(ctx, c, visible)
+		if listening {
+			g.publish(after, c, visible, d)
+		}
+		if rejected && handled {
+			g.hand(ctx, c, visible, d)
+		}
 	}
 }
 
-// rejected hands a rejection to the hooks that wait for it. It is the one event of
-// calls at which no chain runs.
-func (g *Gateway) rejected(ctx context.Context, c *hooks.Call, visible bool) {
-	if c.Level != hooks.Tool || c.Err == nil || g.config.Hooks == nil || !g.config.Hooks.Handles(core.EventToolRejected) {
+// handlesRejection reports whether hooks wait for what a call may have become, a
+// rejected one of a tool: the one event of calls at which no chain runs.
+func (g *Gateway) handlesRejection(c *hooks.Call) bool {
+	return c.Level == hooks.Tool && c.Err != nil && g.config.Hooks != nil && g.config.Hooks.Handles(core.EventToolRejected)
+}
+
+// hand gives a rejection to the hooks that wait for it.
+func (g *Gateway) hand(ctx context.Context, c *hooks.Call, visible bool, d announced) {
+	e, err := event(core.EventToolRejected, c, visible, d)
+	if err != nil {
+		g.config.Logger.Error("rejection not handed to hooks", "request_id", c.RequestID, "error", err)
 		return
 	}
-	d := announcement(c)
-	if d.end(c, c.Duration); len(d.RejectedBy) == 0 {
-		return
-	}
-	if e, err := event(core.EventToolRejected, c, visible, d); err == nil {
-		g.config.Hooks.Handle(context.WithoutCancel(ctx), e)
-	}
+	g.config.Hooks.Handle(context.WithoutCancel(ctx), e)
 }
 
 func announcement(c *hooks.Call) announced {

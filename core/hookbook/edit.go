@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -186,22 +185,19 @@ func (b *Book) checkScope(ctx context.Context, own *Own, d hooks.Definition) ([]
 
 func isNotFound(err error) bool { return errors.Is(err, core.NotFound) }
 
-// reference is what hookset replaces by what the environment holds.
-var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
-
 // checkReferences finds references to the environment where there must be none: in
 // a user's own hook, and for everybody those to what belongs to the gateway itself
 // (Denied). A script's text is left alone: nothing is replaced in it.
 func checkReferences(d hooks.Definition) (faults []core.Fault, denied error) {
 	_, err := everything.Secrets(d.Config, func(at, value string) (string, error) {
-		for _, m := range reference.FindAllStringSubmatch(value, -1) {
+		for _, name := range core.References(value) {
 			switch {
 			case at == "/source":
 			case d.Owned:
 				faults = append(faults, core.Fault{Pointer: "/config" + at, Message: "a hook of your own cannot read the environment: write the value itself"})
 				return value, nil
-			case secret.Reserved(m[1]):
-				denied = core.Errorf(core.Denied, "${%s} belongs to the gateway itself", m[1]).
+			case secret.Reserved(name):
+				denied = core.Errorf(core.Denied, "${%s} belongs to the gateway itself", name).
 					WithHint("Put the value under another name into the environment, or configure the hook in the file.")
 			}
 		}

@@ -70,7 +70,7 @@ func TestBusyFolder(t *testing.T) {
 		}
 	}()
 	for _, text := range []string{"two", "three"} {
-		f.replace("stamp.star", mark(text))
+		f.write("stamp.star", mark(text))
 		if got := f.reloaded(); got["ok"] != true || f.marked() != text {
 			t.Errorf("got %v", got)
 		}

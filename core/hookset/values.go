@@ -2,16 +2,12 @@ package hookset
 
 import (
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/hooks"
 )
-
-// reference is where a configuration names something in the environment.
-var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // resolve gives a definition's configuration as its hook gets it: references
 // replaced, and valid against the schema. The faults say where it is not, without
@@ -107,11 +103,7 @@ func (r *replacer) value(at string, v any) any {
 }
 
 func (r *replacer) text(at, text string) string {
-	if !strings.Contains(text, "${") {
-		return text
-	}
-	return reference.ReplaceAllStringFunc(text, func(ref string) string {
-		name := ref[2 : len(ref)-1]
+	return core.ReplaceReferences(text, func(name string) string {
 		value, ok := r.lookup(name)
 		if !ok {
 			r.faults = append(r.faults, core.Fault{Pointer: at, Message: "the environment variable " + name + " is not set"})

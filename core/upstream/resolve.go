@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,8 +33,6 @@ type target struct {
 	mask       mask
 }
 
-var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
-
 // resolver replaces references and remembers what they stood for.
 type resolver struct {
 	getenv  func(string) (string, bool)
@@ -47,11 +44,7 @@ type resolver struct {
 
 // text resolves the references in a value.
 func (r *resolver) text(s string) string {
-	if !strings.Contains(s, "${") {
-		return s
-	}
-	return reference.ReplaceAllStringFunc(s, func(ref string) string {
-		name := ref[2 : len(ref)-1]
+	return core.ReplaceReferences(s, func(name string) string {
 		value, ok := r.getenv(name)
 		if !ok && r.missing == "" {
 			r.missing = name

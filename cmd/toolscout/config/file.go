@@ -243,13 +243,10 @@ func (s fileServer) server(folder string) (core.Server, error) {
 	return out, err
 }
 
-var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
-
 // expand replaces ${NAME}. One that is not set is an error.
 func expand(s string, lookup func(string) (string, bool)) (string, error) {
 	var missing []string
-	out := reference.ReplaceAllStringFunc(s, func(ref string) string {
-		name := ref[2 : len(ref)-1]
+	out := core.ReplaceReferences(s, func(name string) string {
 		v, ok := lookup(name)
 		if !ok {
 			missing = append(missing, name)
