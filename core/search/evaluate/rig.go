@@ -70,8 +70,8 @@ func (r *Rig) say(format string, args ...any) {
 
 // Catalog is what Fill registered.
 type Catalog struct {
-	// Servers are the servers' ids, in the order of their names.
-	Servers []string
+	// Servers are the servers' ids, in the order of their names, and Names these.
+	Servers, Names []string
 	// Sizes are how many tools each has.
 	Sizes []int
 	// Origins are the ids that the tools have in their set, by id in the database.
@@ -86,7 +86,7 @@ const nameless = "00000"
 func (r *Rig) Fill(ctx context.Context, tools []Tool) (*Catalog, error) {
 	byServer := make(map[string][]Tool)
 	for _, t := range tools {
-		name := cmp.Or(strings.TrimSpace(t.Server), nameless)
+		name := serverOf(t)
 		byServer[name] = append(byServer[name], t)
 	}
 	names := make([]string, 0, len(byServer))
@@ -102,6 +102,9 @@ func (r *Rig) Fill(ctx context.Context, tools []Tool) (*Catalog, error) {
 	}
 	return c, r.index(ctx)
 }
+
+// serverOf is the name of the server that a tool is registered under.
+func serverOf(t Tool) string { return cmp.Or(strings.TrimSpace(t.Server), nameless) }
 
 func (r *Rig) fillServer(ctx context.Context, c *Catalog, name string, tools []Tool) error {
 	server, err := r.Store.CreateServer(ctx, entry("server.create"), core.Server{TenantID: core.DefaultTenant,
@@ -123,7 +126,7 @@ func (r *Rig) fillServer(ctx context.Context, c *Catalog, name string, tools []T
 	for _, t := range list {
 		c.Origins[t.ID] = t.OriginName
 	}
-	c.Servers = append(c.Servers, server.ID)
+	c.Servers, c.Names = append(c.Servers, server.ID), append(c.Names, name)
 	c.Sizes = append(c.Sizes, len(list))
 	return nil
 }
@@ -136,7 +139,7 @@ func stored(t Tool) core.Tool {
 	if !json.Valid(schema) {
 		schema = json.RawMessage(`{"type":"object"}`)
 	}
-	return core.Tool{Name: t.Name, OriginName: t.ID, Description: t.Description, InputSchema: schema,
+	return core.Tool{Name: t.Name, OriginName: t.ID, Description: t.Description, InputSchema: schema, Signature: core.Signature(schema),
 		SchemaHash: hex.EncodeToString(hash[:])}
 }
 
