@@ -12,42 +12,55 @@ import (
 	"github.com/toolscout/toolscout/core/search"
 )
 
+// Race asks questions of a search and of the floor by turns.
+type Race struct {
+	Engine    *search.Engine
+	Servers   []string
+	Floor     *Floor
+	Questions []string
+
+	searched, floor []time.Duration // of each question, the least of all rounds
+}
+
 // Pace is how long searches took, beside the floor in the same moments.
 type Pace struct {
-	// Search and Floor are the time of one question in ms, each question at its best.
+	// Search and Floor are the time of one question in ms.
 	Search, Floor float64
 	// Ratio is how often the floor goes into the search.
 	Ratio float64
 }
 
-// Pace asks questions of the search and of the floor by turns. Of each question the
-// best of all rounds counts: whatever else runs on the machine only ever adds to it,
-// to either of the two.
-func (r *Rig) Pace(ctx context.Context, f *Floor, servers, questions []string, rounds int) (Pace, error) {
-	searched, floor := make([]time.Duration, len(questions)), make([]time.Duration, len(questions))
-	least := func(all []time.Duration, i int, took time.Duration) {
-		if all[i] == 0 || took < all[i] {
-			all[i] = took
-		}
+// Run goes more rounds, and gives the pace of all so far. Of each question the best
+// round counts, for the search and for the floor: whatever else runs on the machine
+// only ever adds to either.
+func (r *Race) Run(ctx context.Context, rounds int) (Pace, error) {
+	if r.searched == nil {
+		r.searched, r.floor = make([]time.Duration, len(r.Questions)), make([]time.Duration, len(r.Questions))
 	}
 	for range rounds {
-		for i, q := range questions {
+		for i, q := range r.Questions {
 			start := time.Now()
-			if _, _, err := f.Search(ctx, q); err != nil {
+			if _, _, err := r.Floor.Search(ctx, q); err != nil {
 				return Pace{}, err
 			}
-			least(floor, i, time.Since(start))
+			least(&r.floor[i], time.Since(start))
 			start = time.Now()
-			answer, err := r.Engine.Search(ctx, search.Query{Text: q, Servers: servers})
+			answer, err := r.Engine.Search(ctx, search.Query{Text: q, Servers: r.Servers})
 			if err != nil || answer.Degraded != "" {
 				return Pace{}, errors.Join(err, fmt.Errorf("%q: degraded: %q", q, answer.Degraded))
 			}
-			least(searched, i, time.Since(start))
+			least(&r.searched[i], time.Since(start))
 		}
 	}
-	p := Pace{Search: milliseconds(searched), Floor: milliseconds(floor)}
+	p := Pace{Search: milliseconds(r.searched), Floor: milliseconds(r.floor)}
 	p.Ratio = p.Search / p.Floor
 	return p, nil
+}
+
+func least(of *time.Duration, took time.Duration) {
+	if *of == 0 || took < *of {
+		*of = took
+	}
 }
 
 func milliseconds(all []time.Duration) float64 {
