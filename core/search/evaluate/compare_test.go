@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/toolscout/toolscout/core/postgres/pgtest"
 	"github.com/toolscout/toolscout/core/search/evaluate"
+	"github.com/toolscout/toolscout/embeddings"
+	"github.com/toolscout/toolscout/embeddings/embedtest"
 )
 
 // TestPaired compares with exact p values, found by hand over all signs.
@@ -98,6 +101,29 @@ func TestAgainst(t *testing.T) {
 	}
 	if _, err = measure(evaluate.Options{Figures: figures}); err == nil || !strings.Contains(err.Error(), "of other queries") {
 		t.Errorf("figures of other queries: %v", err)
+	}
+}
+
+// TestAnotherModel measures one behind a service, beside the built-in one.
+func TestAnotherModel(t *testing.T) {
+	t.Parallel()
+	service := embedtest.New(t)
+	model, err := embeddings.NewHTTP(embeddings.HTTPConfig{Provider: embeddings.OpenAI, BaseURL: service.URL + "/v1", Model: "other", Client: http.DefaultClient})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	err = evaluate.Main(t.Context(), pgtest.New(t), evaluate.Options{JSON: true, Other: &evaluate.Variant{Name: "built in"},
+		Search: evaluate.Variant{Name: "other", Embedder: model}}, &out)
+	var result evaluate.Result
+	if err = errors.Join(err, json.Unmarshal(out.Bytes(), &result)); err != nil || result.Model != "openai/other" ||
+		result.Against.Name != "built in" || len(result.Against.Metrics) != 3 || len(service.Requests()) < 10 {
+		t.Errorf("%v: %s", err, &out)
+	}
+	service.FailAlways(embedtest.Unauthorized)
+	err = evaluate.Main(t.Context(), pgtest.New(t), evaluate.Options{Search: evaluate.Variant{Embedder: model}}, &out)
+	if err == nil || !strings.Contains(err.Error(), "ask the model openai/other") {
+		t.Errorf("a service that refuses: %v", err)
 	}
 }
 
