@@ -9,15 +9,16 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 PGRUN       := bin/pgrun
 # Folders of data that is not part of the project; both have a stand-in made by the project where they are absent.
 EVAL_DIR    ?= ../shared/eval
-# The least NDCG@10 of each set.
-EVAL_MIN    ?= livemcpbench=0.43 metatool=0.67 sealtools=0.93 mcpproxy-golden=0.79
+# What search came to when its figures were last kept: eval, gate and bench are held against it.
+QUALITY     := core/search/evaluate/testdata/quality.json
+PACES       := $(CURDIR)/core/search/evaluate/testdata/paces.json
 # The official fixtures of TOON: tests/fixtures of github.com/toon-format/spec.
 TOON_DIR    ?= ../shared/toon/fixtures
 BENCHTIME   ?= 1s
 FUZZTIME    ?= 100000x
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 
-.PHONY: help build run test race lint eval conformance bench fuzz docs clean
+.PHONY: help build run test race lint eval gate figures conformance bench fuzz docs clean
 
 help: ## Say what each target does
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,15 +47,25 @@ race: $(BIN) $(PGRUN) ## The same under the race detector
 lint: ## gofmt, go vet, go fix, staticcheck, go mod tidy, shell syntax
 	@scripts/lint.sh $(STATICCHECK)
 
-eval: $(BIN) ## Measure retrieval quality on the sets in EVAL_DIR
-	@$(BIN) eval --dir "$(EVAL_DIR)" $(addprefix --min ,$(EVAL_MIN))
+eval: $(BIN) ## Measure retrieval quality on the sets in EVAL_DIR; fail on a loss that is no chance
+	@$(BIN) eval --dir "$(EVAL_DIR)" --figures $(QUALITY)
+
+FLOOR = TOOLSCOUT_PACES=$(PACES) $(PGRUN) -nosync -- $(GO) test ./core/search/evaluate -run '^$$' -bench Floor -benchtime 1x -timeout 60m
+
+gate: $(PGRUN) ## Compare the speed of search with the least that it could cost; fail on a slowdown of over 15 %
+	@$(FLOOR) -short
+
+figures: $(BIN) $(PGRUN) ## Keep the figures of now, for eval, gate and bench to be held against
+	@$(BIN) eval --figures $(QUALITY) --keep
+	@$(BIN) eval --dir "$(EVAL_DIR)" --figures $(QUALITY) --keep
+	@TOOLSCOUT_KEEP=1 $(FLOOR)
 
 conformance: ## Run the official TOON fixtures in TOON_DIR
 	@TOON_FIXTURES="$(abspath $(TOON_DIR))" $(GO) test -count=1 -tags conformance ./core/toon -run '^TestConformance$$'
 
 bench: $(PGRUN) ## Run the benchmarks; EVAL_DIR gives them a corpus of real tools
 	@scripts/test-tools.sh
-	@TOOLSCOUT_EVAL_DIR="$(abspath $(wildcard $(EVAL_DIR)))" $(PGRUN) -- $(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 60m $$($(GO) list ./... )
+	@TOOLSCOUT_PACES=$(PACES) TOOLSCOUT_EVAL_DIR="$(abspath $(wildcard $(EVAL_DIR)))" $(PGRUN) -- $(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 60m $$($(GO) list ./... )
 
 fuzz: $(PGRUN) ## Fuzz every target FUZZTIME (100000x: so many inputs; or 1m) each
 	@$(PGRUN) -nosync -- scripts/fuzz.sh $(FUZZTIME)

@@ -4,12 +4,15 @@ import "time"
 
 // Model is an embedding model on record.
 type Model struct {
-	ID         int64     `json:"id"`
-	Provider   string    `json:"provider"`
-	Name       string    `json:"name"`
-	Dimensions int       `json:"dimensions"`
-	Active     bool      `json:"active"`
-	CreatedAt  time.Time `json:"createdAt"`
+	ID         int64  `json:"id"`
+	Provider   string `json:"provider"`
+	Name       string `json:"name"`
+	Dimensions int    `json:"dimensions"`
+	Active     bool   `json:"active"`
+	// Weight is the share of meaning against words in a score, between 0 and 1; 0
+	// where none was found for this model, and the usual one holds.
+	Weight    float64   `json:"weight,omitempty"`
+	CreatedAt time.Time `json:"createdAt"`
 }
 
 // IndexStatus is how far indexing has come.

@@ -10,44 +10,100 @@ import (
 
 // The bounds of a signature, in bytes and in parts.
 const (
-	maxSignature  = 300
+	maxSignature  = 300 // with optional parameters
+	maxRequired   = 900 // what is required is worth more
+	maxParts      = 500 // of the schema that are looked at
 	maxEnum       = 8
 	maxEnumBytes  = 80
-	maxMembers    = 8 // of a nested object
+	maxShortEnum  = 3
+	maxMembers    = 8  // of a nested object, where they are optional
+	maxPattern    = 40 // bytes of a regular expression
 	maxParamBytes = 64
-	maxSchemaNest = 5 // of arrays and unions that are followed
+	maxSchemaNest = 5 // of arrays, objects and unions that are followed
 	maxReferences = 5
 )
+
+// most is how long what is required may be in each style.
+var most = [...]int{whole: 2 * maxSignature, short: maxRequired, bare: maxRequired}
+
+// style is how much a type says.
+type style int
+
+const (
+	whole style = iota // everything
+	short              // of objects what is required, of enums a few values
+	bare               // types alone, and of enums one value
+)
+
+// values is how many values of an enum are named.
+func (s style) values() int {
+	switch s {
+	case whole:
+		return maxEnum
+	case short:
+		return maxShortEnum
+	default:
+		return 1
+	}
+}
 
 // Signature is one line that a model can call a tool from, made of its input
 // schema:
 //
-//	(owner: string, labels: string[], state?: "open"|"closed")
+//	(owner: string, labels: string[], site: string<uri>, state?: "open"|"closed")
 //
-// Required parameters come first, each group in the schema's own order. It is at
-// most some 300 bytes long; "…" stands for what did not fit. Any input is
-// accepted: what is not a schema of an object gives "()".
+// Required parameters come first, each group in the schema's own order. It is some
+// 300 bytes long at most, and longer only for what is required: of that all is said
+// down to the members of nested objects, in fewer words where there is much of it.
+// "…" stands for what did not fit. Any input is accepted: what is not a schema of an
+// object gives "()".
 func Signature(schema json.RawMessage) string {
 	s := schemaPart{}.read(schema)
-	s.root = s.members
-	var b strings.Builder
-	b.WriteByte('(')
-	for i, p := range s.parameters() {
-		text := p.name + ": " + p.schema.typeName(0)
-		if i > 0 {
-			text = ", " + text
-		}
-		if b.Len()+len(text) > maxSignature-len(", …)") {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString("…")
+	s.root, s.room = s.members, newRoom()
+	required := s.required(s.parameters())
+	var parts []string
+	size := 0
+	for ; s.style <= bare; s.style++ {
+		if parts, size = s.rendered(required); size <= most[s.style] {
 			break
 		}
-		b.WriteString(text)
 	}
-	b.WriteByte(')')
-	return b.String()
+	s.style = whole
+	s.room = newRoom()
+	for _, p := range s.parameters()[len(required):] {
+		text := p.text(0)
+		if size+len(text) > maxSignature-len(", …)") {
+			parts = append(parts, "…")
+			break
+		}
+		parts = append(parts, text)
+		size += len(text) + len(", ")
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
+}
+
+// required are those of parameters that are.
+func (s schemaPart) required(all []parameter) []parameter {
+	if i := slices.IndexFunc(all, func(p parameter) bool { return p.optional }); i >= 0 {
+		return all[:i]
+	}
+	return all
+}
+
+// rendered gives parameters as text, as many as there may be, and its size.
+func (s schemaPart) rendered(list []parameter) (parts []string, size int) {
+	size = len("()")
+	room := newRoom()
+	for _, p := range list {
+		p.schema.style, p.schema.room = s.style, room
+		text := p.text(0)
+		if size+len(text) > maxRequired && s.style == bare {
+			return append(parts, "…"), size + len("…")
+		}
+		parts = append(parts, text)
+		size += len(text) + len(", ")
+	}
+	return parts, size
 }
 
 // schemaPart is what a signature wants to know of a schema. Members that are not
@@ -55,6 +111,15 @@ func Signature(schema json.RawMessage) string {
 type schemaPart struct {
 	members map[string]json.RawMessage
 	root    map[string]json.RawMessage // of the whole schema, for local references
+	style   style
+	inner   bool // within an object
+	room    *int // how many more parts are looked at
+}
+
+// newRoom bounds the work: a schema that refers to itself would have no end.
+func newRoom() *int {
+	n := maxParts
+	return &n
 }
 
 // read reads a part of the same schema, following references within it.
@@ -62,7 +127,7 @@ func (s schemaPart) read(raw json.RawMessage) schemaPart {
 	for range maxReferences {
 		s.members = nil
 		if json.Unmarshal(raw, &s.members) != nil {
-			return schemaPart{root: s.root}
+			return schemaPart{root: s.root, style: s.style, inner: s.inner, room: s.room}
 		}
 		var ref string
 		if json.Unmarshal(s.members["$ref"], &ref) != nil {
@@ -70,7 +135,7 @@ func (s schemaPart) read(raw json.RawMessage) schemaPart {
 		}
 		raw = s.lookUp(ref)
 	}
-	return schemaPart{root: s.root}
+	return schemaPart{root: s.root, style: s.style, inner: s.inner, room: s.room}
 }
 
 // lookUp finds a definition by a reference like #/$defs/name.
@@ -89,11 +154,20 @@ func (s schemaPart) lookUp(ref string) json.RawMessage {
 }
 
 type parameter struct {
-	name   string // with a ? when optional
-	schema schemaPart
+	name     string
+	optional bool
+	schema   schemaPart
 }
 
-// parameters lists the properties, required ones first.
+func (p parameter) text(depth int) string {
+	if p.optional {
+		return p.name + "?: " + p.schema.typeName(depth)
+	}
+	return p.name + ": " + p.schema.typeName(depth)
+}
+
+// parameters lists the properties, required ones first. A name that is required and
+// described nowhere may be anything.
 func (s schemaPart) parameters() []parameter {
 	var names []string
 	if json.Unmarshal(s.members["required"], &names) != nil {
@@ -102,12 +176,16 @@ func (s schemaPart) parameters() []parameter {
 	var required, optional []parameter
 	for key, raw := range orderedMembers(s.members["properties"]) {
 		p := parameter{name: parameterName(key), schema: s.read(raw)}
-		if slices.Contains(names, key) {
-			required = append(required, p)
+		at := slices.Index(names, key)
+		if p.optional = at < 0; p.optional {
+			optional = append(optional, p)
 			continue
 		}
-		p.name += "?"
-		optional = append(optional, p)
+		required = append(required, p)
+		names = slices.Delete(names, at, at+1)
+	}
+	for _, name := range names {
+		required = append(required, parameter{name: parameterName(name), schema: s.read(nil)})
 	}
 	return append(required, optional...)
 }
@@ -132,156 +210,6 @@ func orderedMembers(raw json.RawMessage) func(yield func(string, json.RawMessage
 			}
 		}
 	}
-}
-
-// typeName is the type of a parameter. depth counts what it is nested in.
-func (s schemaPart) typeName(depth int) string {
-	if literals := s.literals(); literals != "" {
-		return literals
-	}
-	if depth > maxSchemaNest {
-		return "any"
-	}
-	switch types := s.types(); len(types) {
-	case 0:
-		return s.untyped(depth)
-	case 1:
-		return s.named(types[0], depth)
-	default:
-		var names []string
-		for _, t := range types[:min(len(types), maxEnum)] {
-			names = append(names, s.named(t, depth))
-		}
-		return union(names)
-	}
-}
-
-func (s schemaPart) types() []string {
-	var one string
-	if json.Unmarshal(s.members["type"], &one) == nil && one != "" {
-		return []string{one}
-	}
-	var many []string
-	if json.Unmarshal(s.members["type"], &many) != nil {
-		return nil
-	}
-	return many
-}
-
-// untyped guesses the type of a schema that names none.
-func (s schemaPart) untyped(depth int) string {
-	for _, keyword := range []string{"anyOf", "oneOf"} {
-		var options []json.RawMessage
-		if json.Unmarshal(s.members[keyword], &options) != nil || len(options) == 0 {
-			continue
-		}
-		var names []string
-		for _, o := range options[:min(len(options), maxEnum)] {
-			names = append(names, s.read(o).typeName(depth+1))
-		}
-		return union(names)
-	}
-	switch {
-	case s.members["properties"] != nil:
-		return s.named("object", depth)
-	case s.members["items"] != nil:
-		return s.named("array", depth)
-	}
-	return "any"
-}
-
-func (s schemaPart) named(t string, depth int) string {
-	switch t {
-	case "string", "number", "integer", "boolean", "null":
-		return t
-	case "array":
-		return s.array(depth)
-	case "object":
-		return s.object(depth)
-	}
-	return "any"
-}
-
-func (s schemaPart) array(depth int) string {
-	item := "any"
-	if s.members["items"] != nil {
-		item = s.read(s.members["items"]).typeName(depth + 1)
-	}
-	if strings.Contains(item, "|") && !strings.HasPrefix(item, "{") {
-		item = "(" + item + ")"
-	}
-	return item + "[]"
-}
-
-// object opens one level of nesting; what lies deeper is an "object".
-func (s schemaPart) object(depth int) string {
-	params := s.parameters()
-	if len(params) == 0 {
-		return "object"
-	}
-	var members []string
-	for i, p := range params {
-		if i == maxMembers {
-			members = append(members, "…")
-			break
-		}
-		members = append(members, p.name+": "+p.schema.flat(depth+1))
-	}
-	return "{" + strings.Join(members, ", ") + "}"
-}
-
-// flat is the type of a member of a nested object, without opening another.
-func (s schemaPart) flat(depth int) string {
-	if literals := s.literals(); literals != "" {
-		return literals
-	}
-	switch types := s.types(); {
-	case depth > maxSchemaNest:
-		return "any"
-	case len(types) == 1 && types[0] == "array":
-		return s.read(s.members["items"]).flat(depth+1) + "[]"
-	case len(types) == 1 && types[0] != "object":
-		return s.named(types[0], maxSchemaNest)
-	case len(types) == 1 || s.members["properties"] != nil:
-		return "object"
-	}
-	return "any"
-}
-
-// literals is an enum or a const as a union, "" when there is none.
-func (s schemaPart) literals() string {
-	var values []json.RawMessage
-	if s.members["const"] != nil {
-		values = []json.RawMessage{s.members["const"]}
-	} else if json.Unmarshal(s.members["enum"], &values) != nil {
-		return ""
-	}
-	var names []string
-	size := 0
-	for i, v := range values {
-		text := oneLine(string(v))
-		size += len(text)
-		if i == maxEnum || size > maxEnumBytes {
-			names = append(names, "…")
-			break
-		}
-		names = append(names, text)
-	}
-	return strings.Join(names, "|")
-}
-
-// union joins type names, each once.
-func union(names []string) string {
-	var distinct []string
-	for _, n := range names {
-		if !slices.Contains(distinct, n) {
-			distinct = append(distinct, n)
-		}
-	}
-	if len(distinct) > 1 && slices.Contains(distinct, "any") {
-		return "any"
-	}
-	return strings.Join(distinct, "|")
 }
 
 // parameterName is a name as it can stand in a signature: quoted when it is not a

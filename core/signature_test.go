@@ -28,6 +28,12 @@ func TestSignature(t *testing.T) {
 		{"any_of", `{"properties":{"a":{"anyOf":[{"type":"integer"},{"type":"null"}]}}}`, `(a?: integer|null)`},
 		{"local_reference", `{"$defs":{"P":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}},"properties":{"p":{"$ref":"#/$defs/P"}},"required":["p"]}`,
 			`(p: {x: integer})`},
+		{"format", `{"properties":{"u":{"type":"string","format":"uri"},"d":{"type":"string","pattern":"^\\d{4}$"}},"required":["u"]}`,
+			`(u: string<uri>, d?: string</^\d{4}$/>)`},
+		{"required_deep_down", `{"properties":{"f":{"items":{"properties":{"g":{"type":"array","items":{"properties":{"name":{"type":"string"},"note":{}},"required":["name"]}}},"required":["g"]}}},"required":["f"]}`,
+			`(f: {g: {name: string, …}[]}[])`},
+		{"union_in_array", `{"properties":{"a":{"type":"array","items":{"anyOf":[{"type":"object","properties":{"x":{}}},{"type":"string"}]}}}}`,
+			`(a?: ({x?: any}|string)[])`},
 		{"circular_reference", `{"$defs":{"P":{"$ref":"#/$defs/P"}},"properties":{"p":{"$ref":"#/$defs/P"}}}`, `(p?: any)`},
 		{"odd_names", `{"properties":{"a b":{"type":"string"},"x-y.z":{"type":"string"},"":{},"é":{}}}`, `("a b"?: string, x-y.z?: string, ""?: any, é?: any)`},
 		{"broken_required", `{"properties":{"a":{"type":7}},"required":"a"}`, `(a?: any)`},
@@ -72,7 +78,7 @@ func FuzzSignature(f *testing.F) {
 	f.Fuzz(func(t *testing.T, schema []byte) {
 		got := core.Signature(schema)
 		if !strings.HasPrefix(got, "(") || !strings.HasSuffix(got, ")") || strings.ContainsAny(got, "\n\r\x00") ||
-			len(got) > 310 || !utf8.ValidString(got) {
+			len(got) > 1010 || !utf8.ValidString(got) {
 			t.Errorf("%q gives %q", schema, got)
 		}
 	})

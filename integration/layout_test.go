@@ -37,7 +37,7 @@ var layers = map[string]int{
 	"core/search":                      4,
 	"core/hookset":                     4,
 	"core/hookbook":                    5,
-	"core/search/evaluate":             5,
+	"core/search/evaluate":             7,
 	"hooks/access":                     5,
 	"hooks/result":                     2,
 	"hooks/ratelimit":                  5,

@@ -8,48 +8,174 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolscout/toolscout/cmd/toolscout/config"
+	"github.com/toolscout/toolscout/core/egress"
 	"github.com/toolscout/toolscout/core/postgres"
 	"github.com/toolscout/toolscout/core/postgres/embedded"
 	"github.com/toolscout/toolscout/core/search/evaluate"
 )
 
+// evalFlags are the flags of eval.
+type evalFlags struct {
+	evaluate.Options
+	dir                   string
+	least                 []string
+	config, againstConfig string
+	live, since, save     string
+	usage, tune, apply    bool
+}
+
+const aboutEval = `Measure how well search finds, on questions whose answers are known.
+
+On sets: a SET is a folder with tools.jsonl ({id, name, description, input_schema?, server?})
+and queries.jsonl ({id, query, relevant[], groups?}; a group is one need that any of its tools
+meets). Each is registered in a throw-away database and asked of discover_tools. Without any
+set, a small one is made up. No server is needed.
+
+On your own catalog: --live takes a file with a question a line, {"query": "...", "relevant":
+["tool name or id", ...]}, and asks the running server as you; --from-usage draws questions
+from its audit: what was searched for, and then run (admins only).
+
+--tune looks for the share of meaning against words that does best on the questions, and says
+whether it would also on others. --apply stores it for the model that is active.
+
+R@k is the share of the needed tools among the first k, MRR the mean of 1 / the first one's
+rank, NDCG@k counts all of them by rank, C@5 is the share of questions with every needed tool
+among the first five; tokens are what an answer costs a language model, about. p is how likely
+a difference is by chance (paired randomisation test): below 0.05 it is hardly that.`
+
 func (p *program) eval() *cobra.Command {
-	var dir, run string
-	var least []string
-	o := evaluate.Options{}
+	f := &evalFlags{}
 	c := &cobra.Command{
 		Use:   "eval [SET ...]",
 		Short: "Measure how well search finds, on labelled questions",
-		Long: "Measure how well search finds. A SET is a folder with tools.jsonl ({id, name, description,\n" +
-			"input_schema?, server?}) and queries.jsonl ({id, query, relevant[], groups?}). Each is\n" +
-			"registered in a throw-away database and asked through the real search. Without any\n" +
-			"set, a small one is made up.",
-		Example: "  toolscout eval ./my-questions\n  toolscout eval --dir ../eval --min metatool=0.63",
+		Long:  aboutEval,
+		Example: `  toolscout eval ./my-questions --run-file before.jsonl
+  toolscout eval ./my-questions --config openai.toml --against before.jsonl
+  toolscout eval --live questions.jsonl
+  toolscout eval --from-usage --since 30d --save questions.jsonl
+  toolscout eval --live questions.jsonl --tune --apply`,
 		RunE: func(c *cobra.Command, args []string) error {
-			sets, err := setsIn(dir)
-			if err != nil {
+			f.JSON = p.json
+			f.Progress = func(line string) { fmt.Fprintln(p.stderr, line) }
+			if err := f.check(args); err != nil {
 				return err
 			}
-			o.Sets, o.JSON, o.RunFile = append(sets, args...), p.json, run
-			if len(o.Sets) == 0 {
-				fmt.Fprintln(p.stderr, "no sets: measuring one that is made up")
+			if f.live != "" || f.usage {
+				return p.evalLive(c.Context(), f)
 			}
-			if o.Minimum, err = minima(least); err != nil {
-				return err
-			}
-			return p.inThrowAway(c.Context(), func(store *postgres.Store) error {
-				return evaluate.Main(c.Context(), store, o, p.stdout)
-			})
+			return p.evalSets(c.Context(), f, args)
 		},
 	}
-	c.Flags().StringVar(&dir, "dir", "", "measure every set in this folder, if it exists")
-	c.Flags().StringVar(&run, "run-file", "", "write the ranked ids of each query to this file")
-	c.Flags().IntVar(&o.K, "k", 10, "how many tools to ask for")
-	c.Flags().StringArrayVar(&least, "min", nil, "SET=NDCG@10: fail below this (may be repeated)")
+	f.register(p, c)
 	return c
+}
+
+func (f *evalFlags) register(p *program, c *cobra.Command) {
+	s := c.Flags()
+	s.StringVar(&f.dir, "dir", "", "measure every set in this folder, if it exists")
+	s.StringVar(&f.RunFile, "run-file", "", "write the ranked ids of each query to this file")
+	s.StringVar(&f.Against, "against", "", "compare with an earlier run, by its run file")
+	s.IntVar(&f.K, "k", 10, fmt.Sprintf("how many tools to ask for, at most %d", evaluate.MaxK))
+	s.Float64Var(&f.Search.Weight, "weight", 0, "the share of meaning against words, below 1 (default the usual one)")
+	s.StringVar(&f.config, "config", "", "search with the [embeddings] of this file")
+	s.StringVar(&f.againstConfig, "against-config", "", "compare with a search with the [embeddings] of this file")
+	s.StringArrayVar(&f.least, "min", nil, "SET=NDCG@10: fail below this (may be repeated)")
+	s.StringVar(&f.Figures, "figures", "", "fail where a set is worse than this file says, by more than chance")
+	s.BoolVar(&f.Keep, "keep", false, "write what comes out to --figures instead")
+	s.StringVar(&f.live, "live", "", "ask the running server the questions of this file")
+	s.BoolVar(&f.usage, "from-usage", false, "ask the running server what was asked and then run")
+	s.StringVar(&f.since, "since", "30d", "with --from-usage, how far back, as in 30d or 12h")
+	s.StringVar(&f.save, "save", "", "with --from-usage, write the questions to this file")
+	s.BoolVar(&f.tune, "tune", false, "find the best share of meaning against words")
+	s.BoolVar(&f.apply, "apply", false, "with --tune on a running server, store it if it is better")
+	p.variable(s, "url", "TOOLSCOUT_URL")
+}
+
+// check refuses flags that do not go together.
+func (f *evalFlags) check(sets []string) (err error) {
+	f.Minimum, err = minima(f.least)
+	running := f.live != "" || f.usage
+	switch {
+	case err != nil:
+		return err
+	case f.live != "" && f.usage:
+		return errors.New("--live and --from-usage: one at a time")
+	case running && (len(sets) > 0 || f.dir != "" || f.config != "" || f.againstConfig != "" || f.Figures != "" || len(f.least) > 0):
+		return errors.New("--live and --from-usage ask the running server: they take no sets, --dir, --config, --min or --figures")
+	case f.apply && !(f.tune && running):
+		return errors.New("--apply goes with --tune and --live or --from-usage")
+	case f.save != "" && !f.usage:
+		return errors.New("--save goes with --from-usage")
+	case f.tune && (f.Against != "" || f.againstConfig != "" || f.RunFile != "" || f.Figures != "" || f.Search.Weight != 0):
+		return errors.New("--tune tries every weight on the questions: it takes no --against, --run-file, --figures or --weight")
+	case f.Against != "" && f.againstConfig != "":
+		return errors.New("--against and --against-config: one at a time")
+	case f.Keep && f.Figures == "":
+		return errors.New("--keep goes with --figures")
+	case !(f.Search.Weight >= 0 && f.Search.Weight < 1):
+		return fmt.Errorf("--weight %g: want a number above 0 and below 1", f.Search.Weight)
+	case f.K < 1 || f.K > evaluate.MaxK:
+		return fmt.Errorf("--k %d: want 1 to %d", f.K, evaluate.MaxK)
+	}
+	return nil
+}
+
+// evalSets measures, or tunes on, sets in a database of their own.
+func (p *program) evalSets(ctx context.Context, f *evalFlags, args []string) error {
+	sets, err := setsIn(f.dir)
+	if err != nil {
+		return err
+	}
+	if f.Sets = append(sets, args...); len(f.Sets) == 0 {
+		f.Progress("no sets: measuring one that is made up")
+	}
+	if err := p.variants(f); err != nil {
+		return err
+	}
+	return p.inThrowAway(ctx, func(store *postgres.Store) error {
+		if !f.tune {
+			return evaluate.Main(ctx, store, f.Options, p.stdout)
+		}
+		return p.tuneOnSets(ctx, store, f)
+	})
+}
+
+// variants makes the models of the configuration files that are named.
+func (p *program) variants(f *evalFlags) error {
+	if err := p.variant(f.config, &f.Search); err != nil {
+		return err
+	}
+	if f.againstConfig == "" {
+		return nil
+	}
+	f.Other = &evaluate.Variant{}
+	return p.variant(f.againstConfig, f.Other)
+}
+
+func (p *program) variant(file string, v *evaluate.Variant) error {
+	if file == "" {
+		return nil
+	}
+	src := p.source
+	src.Getenv = func(name string) string { // it would win over the file
+		if name == "TOOLSCOUT_EMBEDDINGS" {
+			return ""
+		}
+		return p.source.Getenv(name)
+	}
+	cfg, err := config.Load(src, map[string]string{"TOOLSCOUT_CONFIG": file})
+	if err != nil {
+		return err
+	}
+	v.Name = file
+	v.Embedder, err = newEmbedder(cfg.Embeddings, egress.New(egress.Config{AllowPrivate: true}))
+	return err
 }
 
 // setsIn lists the folders in dir that are sets; none where dir is absent.
@@ -84,6 +210,20 @@ func minima(flags []string) (map[string]float64, error) {
 		out[set] = f
 	}
 	return out, nil
+}
+
+// ago reads how long ago, in days too.
+func ago(flag, text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if n, ok := strings.CutSuffix(text, "d"); ok {
+		var days float64
+		days, err = strconv.ParseFloat(n, 64)
+		d = time.Duration(days * 24 * float64(time.Hour))
+	}
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("--%s %q: want how long ago, as in 30d or 12h", flag, text)
+	}
+	return d, nil
 }
 
 // inThrowAway runs f on a migrated database that is gone afterwards.

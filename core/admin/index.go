@@ -18,6 +18,27 @@ func (a *Admin) Models(ctx context.Context, req core.Request) (models []core.Mod
 	return models, err
 }
 
+// ModelPatch is what can be changed of an embedding model.
+type ModelPatch struct {
+	// Weight is the share of meaning against words in the scores of searches with
+	// it, from 0 to below 1; 0 goes back to the usual one. nil leaves it.
+	Weight *float64
+}
+
+// UpdateModel changes an embedding model: searches heed it at once, on every
+// instance.
+func (a *Admin) UpdateModel(ctx context.Context, req core.Request, id int64, p ModelPatch) (model core.Model, err error) {
+	err = a.change(ctx, req, "index.model", func(by *core.AuditEntry) error {
+		if p.Weight == nil {
+			return core.Errorf(core.InvalidParams, "there is nothing to change").WithHint("give a weight")
+		}
+		by.Details = details("model", map[string]any{"id": id, "weight": *p.Weight})
+		model, err = a.store.SetModelWeight(ctx, *by, id, *p.Weight)
+		return err
+	})
+	return model, err
+}
+
 // StartIndex indexes what is pending, or everything anew, in the background.
 func (a *Admin) StartIndex(ctx context.Context, req core.Request, full bool) (status core.IndexStatus, err error) {
 	err = a.change(ctx, req, "index.start", func(by *core.AuditEntry) error {
@@ -47,6 +68,8 @@ type Trial struct {
 	Query, Domain string
 	TopK          int // 10 unless said, at most 50
 	MinSimilarity float64
+	// Weight is the share of meaning against words, below 1; 0 leaves it to the model.
+	Weight float64
 }
 
 // TrialHit is a tool that a trial found.
@@ -91,6 +114,9 @@ func (t *Trial) validate() []core.Fault {
 	if !(t.MinSimilarity >= 0 && t.MinSimilarity <= 1) {
 		f.add("/minSimilarity", "want 0 to 1")
 	}
+	if !(t.Weight >= 0 && t.Weight < 1) {
+		f.add("/weight", "want 0 to below 1")
+	}
 	return f
 }
 
@@ -108,7 +134,7 @@ func (a *Admin) trySearch(ctx context.Context, req core.Request, t Trial) (Trial
 		}
 	}
 	found, err := a.engine.Search(ctx, search.Query{Text: t.Query, Domain: t.Domain, Servers: ids, TopK: t.TopK,
-		MinSimilarity: t.MinSimilarity, AtLeast: catalog})
+		MinSimilarity: t.MinSimilarity, Weight: t.Weight, AtLeast: catalog})
 	if err != nil {
 		return TrialAnswer{}, err
 	}

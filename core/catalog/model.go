@@ -70,6 +70,9 @@ func (x *Indexer) refresh(ctx context.Context) error {
 	x.mu.Unlock()
 	if next.err == nil {
 		if now.err == nil && now.model.ID == next.model.ID {
+			if now.model.Weight != next.model.Weight {
+				x.move(func() { x.served.model = next.model })
+			}
 			return nil // with what it remembers
 		}
 		next.embedder, next.err = x.serve(next.model)

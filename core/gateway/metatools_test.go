@@ -101,6 +101,14 @@ func TestSummary(t *testing.T) {
 		{"word", "Reads a file from a directory that is somewhere else", "Reads a file from a directory that…"},
 		{"neither", strings.Repeat("x", 60), strings.Repeat("x", 35) + "…"},
 		{"characters", strings.Repeat("é", 60), strings.Repeat("é", 17) + "…"},
+		{"white_space", "Reads\n    a  file.\n\n  Fast.\t", "Reads a file. Fast."},
+		{"paragraph", "# Reads a file\n\nArgs: the path of the file to read", "# Reads a file"},
+		{"abbreviation", "It reads files, e.g. those of a directory, one by one", "It reads files, e.g. those of a…"},
+		{"number", "Reads version 2.0 of a file format and more", "Reads version 2.0 of a file format…"},
+		{"quoted", `Says "Read a file." And then it goes on and on`, `Says "Read a file."`},
+		{"chinese", "读取文件内容。然后返回文本，以及更多的信息", "读取文件内容。"},
+		{"japanese", "「ファイルを読む。」そして返すのです、全部", "「ファイルを読む。」"},
+		{"at_the_bound", "Reads a file from a far directory. And so on.", "Reads a file from a far directory."},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

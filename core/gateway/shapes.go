@@ -142,27 +142,6 @@ func objectOrNil(raw json.RawMessage) json.RawMessage {
 	return nil
 }
 
-// summary cuts text to at most some n bytes, behind a sentence where there is one
-// in the second half, else behind a word.
-func summary(s string, n int) string {
-	s = strings.TrimSpace(s)
-	if len(s) <= n {
-		return s
-	}
-	head := strings.ToValidUTF8(s[:n], "")
-	end := -1
-	for _, stop := range []string{". ", ".\n", "! ", "? ", "\n\n"} {
-		end = max(end, strings.LastIndex(head, stop))
-	}
-	if end >= n/3 {
-		return strings.TrimSpace(head[:end+1])
-	}
-	if space := strings.LastIndexAny(head, " \n\t"); space >= n/3 {
-		head = head[:space]
-	}
-	return strings.TrimSpace(head) + "…"
-}
-
 // clip shortens text to at most n bytes, at the end of a character.
 func clip(s string, n int) string {
 	if len(s) <= n {

@@ -64,6 +64,7 @@ var refusals = map[string]struct {
 	"embedding_models_name_unique":        {core.Conflict, "there is already a model of this name"},
 	"embedding_models_provider_valid":     {core.InvalidParams, "an embedding provider's name has 1 to 200 characters"},
 	"embedding_models_name_valid":         {core.InvalidParams, "an embedding model's name has 1 to 200 characters"},
+	"embedding_models_weight_valid":       {core.InvalidParams, "the weight of an embedding model is above 0 and below 1"},
 	"embedding_models_dimensions_valid":   {core.InvalidParams, "an embedding model has 1 to 4,000 dimensions"},
 	"tool_embeddings_model_fkey":          {core.NotFound, "there is no such embedding model"},
 	"mcp_hooks_name_unique":               {core.Conflict, "there is already a hook of this name in this scope"},

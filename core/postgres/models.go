@@ -10,7 +10,7 @@ import (
 	"github.com/toolscout/toolscout/core"
 )
 
-const modelColumns = `id, provider, name, dimensions, active, created_at`
+const modelColumns = `id, provider, name, dimensions, active, coalesce(weight, 0) as weight, created_at`
 
 // indexFrom is the number of vectors from which on an HNSW index pays. Below, an
 // exact scan takes 10 ms or less and misses nothing.
@@ -75,6 +75,34 @@ func (s *Store) ActivateModel(ctx context.Context, id int64) error {
 		}
 		return notify(ctx, tx, fmt.Sprintf("model %d", id))
 	})
+}
+
+// SetModelWeight sets the share of meaning against words in the scores of searches
+// with a model; 0 takes it back. InvalidParams when it is not from 0 to 1, NotFound
+// when there is no model with this id.
+func (s *Store) SetModelWeight(ctx context.Context, by core.AuditEntry, id int64, weight float64) (core.Model, error) {
+	if !(weight >= 0 && weight < 1) {
+		return core.Model{}, core.Errorf(core.InvalidParams, "the weight %g is not from 0 to below 1", weight)
+	}
+	var model core.Model
+	err := s.tx(ctx, "set the weight of a model", func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `update embedding_models set weight = nullif($2::double precision, 0) where id = $1 returning `+modelColumns, id, weight)
+		if err != nil {
+			return err
+		}
+		model, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[core.Model])
+		if errors.Is(err, pgx.ErrNoRows) {
+			return notFound("embedding model")
+		}
+		if err != nil {
+			return err
+		}
+		if err := record(ctx, tx, by); err != nil {
+			return err
+		}
+		return notify(ctx, tx, fmt.Sprintf("model %d", id))
+	})
+	return model, err
 }
 
 func (s *Store) model(ctx context.Context, id int64) (core.Model, error) {

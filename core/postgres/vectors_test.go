@@ -32,7 +32,20 @@ func TestModels(t *testing.T) {
 	if again := must(store.EnsureModel(ctx, "builtin", "sum", 3))(t); again != a {
 		t.Fatalf("got %+v and then %+v", a, again)
 	}
-	_, err := store.EnsureModel(ctx, "builtin", "sum", 4)
+	weighed := must(store.SetModelWeight(ctx, core.AuditEntry{Action: "index.model"}, a.ID, .7))(t)
+	if again := must(store.EnsureModel(ctx, "builtin", "sum", 3))(t); again.Weight != .7 || again != weighed {
+		t.Errorf("got %+v and then %+v", weighed, again)
+	}
+	if a = must(store.SetModelWeight(ctx, core.AuditEntry{Action: "index.model"}, a.ID, 0))(t); a.Weight != 0 {
+		t.Errorf("got %+v", a)
+	}
+	for _, weight := range []float64{-.1, 1, math.NaN()} {
+		_, err := store.SetModelWeight(ctx, core.AuditEntry{}, a.ID, weight)
+		wantKind(t, err, core.InvalidParams)
+	}
+	_, err := store.SetModelWeight(ctx, core.AuditEntry{}, a.ID+1, .5)
+	wantKind(t, err, core.NotFound)
+	_, err = store.EnsureModel(ctx, "builtin", "sum", 4)
 	wantKind(t, err, core.Conflict)
 	_, err = store.EnsureModel(ctx, "builtin", "none", 0)
 	wantKind(t, err, core.InvalidParams)

@@ -133,7 +133,7 @@ func (s *search) byNeed(list []*candidate) [][]float64 {
 			if k < len(c.clauses) {
 				cosine = c.clauses[k]
 			}
-			fits[k][i] = fuse(share(cosine, bestCosine), share(words[k][i], bestWords), bestCosine > 0 && c.known, bestWords > 0)
+			fits[k][i] = s.fuse(share(cosine, bestCosine), share(words[k][i], bestWords), bestCosine > 0 && c.known, bestWords > 0)
 		}
 	}
 	return fits

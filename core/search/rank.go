@@ -246,7 +246,7 @@ func (s *search) score(list []*candidate) {
 	}
 	for _, c := range list {
 		// A tool that has no vector yet is judged by its words alone.
-		c.score = fuse(share(c.meaning, meaning), share(c.words, words), meaning > 0 && c.known, words > 0) +
+		c.score = s.fuse(share(c.meaning, meaning), share(c.words, words), meaning > 0 && c.known, words > 0) +
 			s.asked.bonus(c.fact.actions)
 	}
 }
@@ -280,11 +280,12 @@ func share(x, best float32) float64 {
 	return float64(x) / float64(best)
 }
 
-// fuse is the mean of both halves, or the one that says anything.
-func fuse(meaning, words float64, hasMeaning, hasWords bool) float64 {
+// fuse is the weighted mean of both halves, or the one that says anything.
+func (s *search) fuse(meaning, words float64, hasMeaning, hasWords bool) float64 {
 	switch {
 	case hasMeaning && hasWords:
-		return (meaning + words) / 2
+		w := s.weight()
+		return w*meaning + (1-w)*words
 	case hasMeaning:
 		return meaning
 	default:

@@ -91,6 +91,9 @@ type Query struct {
 	// MinSimilarity bounds the cosine between the whole query and a tool. It is
 	// ignored when the vectors are missing.
 	MinSimilarity float64
+	// Weight is the share of meaning against words, to try one out; 0 leaves that to
+	// the model.
+	Weight float64
 	// AtLeast is the catalog revision that the answer must know of.
 	AtLeast int64
 }

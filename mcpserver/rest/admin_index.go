@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/admin"
@@ -28,6 +29,20 @@ func (a *api) models(ctx context.Context, c call[Page, none]) (List[Model], erro
 	return part(models, c.query, modelKey, modelOf)
 }
 
+// ModelInput is what to change of an embedding model.
+type ModelInput struct {
+	Weight *float64 `json:"weight,omitempty" minimum:"0" maximum:"0.99" doc:"The share of meaning against words in a score; 0 goes back to the usual one."`
+}
+
+func (a *api) updateModel(ctx context.Context, c call[none, ModelInput]) (Model, error) {
+	id, err := strconv.ParseInt(c.path("id"), 10, 64)
+	if err != nil {
+		return Model{}, a.admin.Refuse(ctx, c.Request, "index.model", core.Errorf(core.NotFound, "there is no embedding model %q", c.path("id")))
+	}
+	model, err := a.admin.UpdateModel(ctx, c.Request, id, admin.ModelPatch(c.body))
+	return modelOf(model), err
+}
+
 func (a *api) startIndex(ctx context.Context, c call[none, IndexInput]) (IndexStatus, error) {
 	status, err := a.admin.StartIndex(ctx, c.Request, c.body.Full)
 	return IndexStatus(status), err
@@ -44,6 +59,7 @@ type Trial struct {
 	Domain        string  `json:"domain,omitempty" doc:"Only tools of this domain."`
 	TopK          int     `json:"topK,omitempty" minimum:"1" maximum:"50" default:"10" doc:"How many tools at most."`
 	MinSimilarity float64 `json:"minSimilarity,omitempty" minimum:"0" maximum:"1" doc:"The least cosine; 0 means no bound."`
+	Weight        float64 `json:"weight,omitempty" minimum:"0" maximum:"0.99" doc:"The share of meaning against words in a score; 0 means the model's own."`
 }
 
 // TrialAnswer is what a search found among the tools of every active server.

@@ -114,6 +114,8 @@ func (a *api) adminRoutes() []route {
 			summary: "Describe a domain", about: "One that does not exist is made."},
 		{method: "GET", path: "/v1/admin/embeddings/models", id: "listModels", action: "index.models", tag: index, status: 200, endpoint: handle(a.models),
 			summary: "List the embedding models on record"},
+		{method: "PATCH", path: "/v1/admin/embeddings/models/{id}", id: "updateModel", action: "index.model", tag: index, status: 200, endpoint: handle(a.updateModel),
+			summary: "Say how much meaning counts against words with a model", about: "Searches heed it at once, on every instance. toolscout eval --tune finds the weight."},
 		{method: "GET", path: "/v1/admin/embeddings/index", id: "getIndexStatus", action: "index.status", tag: index, status: 200, endpoint: handle(a.indexStatus),
 			summary: "Say how far indexing has come"},
 		{method: "POST", path: "/v1/admin/embeddings/index", id: "startIndex", action: "index.start", tag: index, status: 202, endpoint: handle(a.startIndex),

@@ -110,6 +110,7 @@ type Model struct {
 	Name       string    `json:"name" doc:"Its name."`
 	Dimensions int       `json:"dimensions" doc:"The length of its vectors." example:"256"`
 	Active     bool      `json:"active" doc:"Whether search uses it."`
+	Weight     float64   `json:"weight,omitempty" doc:"The share of meaning against words in a score; missing where the usual one holds."`
 	CreatedAt  time.Time `json:"createdAt" doc:"When it was first used."`
 }
 

@@ -1,16 +1,14 @@
 package evaluate
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"text/tabwriter"
 
+	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/postgres"
+	"github.com/toolscout/toolscout/embeddings"
 )
 
 // Options say what Main measures.
@@ -18,15 +16,39 @@ type Options struct {
 	// Sets are folders with tools.jsonl and queries.jsonl. Without any, a set is
 	// made up.
 	Sets []string
-	// K is how many tools are asked for; 10 when it is 0.
+	// K is how many tools are asked for, at most 50; 10 when it is 0.
 	K int
-	// RunFile, unless empty, gets a line {"query_id", "ranked"} for each query.
+	// Search is what is measured, and Other, unless nil, what it is compared with.
+	Search Variant
+	Other  *Variant
+	// Against, unless empty, is a run file that the results are compared with.
+	Against string
+	// RunFile, unless empty, gets a line {"query_id", "set", "ranked"} for each query.
 	RunFile string
 	// JSON prints one object a set instead of a table.
 	JSON bool
 	// Minimum is the least NDCG@10 by name of the set.
 	Minimum map[string]float64
+	// Figures, unless empty, is a file of figures that no set may fall below by more
+	// than chance; Keep writes it anew instead.
+	Figures string
+	Keep    bool
+	// Progress, if set, hears how long work comes along.
+	Progress func(string)
 }
+
+// Variant is one way to search.
+type Variant struct {
+	// Name is what it is called in print.
+	Name string
+	// Embedder is the model; nil stands for the built-in one.
+	Embedder embeddings.Embedder
+	// Weight is the share of meaning against words; 0 stands for the usual one.
+	Weight float64
+}
+
+// MaxK is how many tools discover_tools gives at most.
+const MaxK = 50
 
 // The made-up set: small enough for a run of a second, and the same every time.
 const (
@@ -35,43 +57,43 @@ const (
 )
 
 // Main measures sets on a database that is used for nothing else, and prints what
-// they came to. It is an error when one stays below its minimum.
+// they came to. It is an error when one stays below its minimum, or falls below its
+// figures.
 func Main(ctx context.Context, store *postgres.Store, o Options, out io.Writer) error {
-	sets, err := load(o.Sets)
-	if err != nil {
-		return err
-	}
-	rig, err := NewRig(ctx, store)
-	if err != nil {
-		return err
-	}
 	if o.K <= 0 {
 		o.K = 10
 	}
-	var results []Result
-	var low []error
-	for _, set := range sets {
-		result, err := rig.Run(ctx, set, o.K)
-		if err != nil {
+	if o.K > MaxK {
+		return core.Errorf(core.InvalidParams, "%d tools cannot be asked for at once: %d at most", o.K, MaxK)
+	}
+	var earlier *RunFile
+	var err error
+	if o.Against != "" {
+		if earlier, err = ReadRun(o.Against); err != nil {
 			return err
 		}
-		results = append(results, result)
-		if least := o.Minimum[set.Name]; result.NDCG10 < least {
-			low = append(low, fmt.Errorf("%s: NDCG@10 is %.4f, at least %.4f is required", set.Name, result.NDCG10, least))
-		}
 	}
-	if err := report(out, results, o.JSON); err != nil {
+	sets, err := LoadAll(o.Sets)
+	if err != nil {
+		return err
+	}
+	results, err := measure(ctx, store, sets, o, earlier)
+	if err != nil {
+		return err
+	}
+	if err := Report(out, results, o.JSON); err != nil {
 		return err
 	}
 	if o.RunFile != "" {
-		if err := writeRun(o.RunFile, sets, results); err != nil {
+		if err := WriteRun(o.RunFile, sets, results); err != nil {
 			return fmt.Errorf("write run: %w", err)
 		}
 	}
-	return errors.Join(low...)
+	return errors.Join(tooLow(results, o.Minimum), againstFigures(sets, results, o))
 }
 
-func load(folders []string) ([]Set, error) {
+// LoadAll reads sets, or makes one up when there are none.
+func LoadAll(folders []string) ([]Set, error) {
 	if len(folders) == 0 {
 		return []Set{Generate(generatedTools, generatedSeed)}, nil
 	}
@@ -86,43 +108,69 @@ func load(folders []string) ([]Set, error) {
 	return sets, nil
 }
 
-func report(out io.Writer, results []Result, asJSON bool) error {
-	if asJSON {
-		e := json.NewEncoder(out)
-		for _, r := range results {
-			if err := e.Encode(r); err != nil {
-				return err
-			}
+// measure runs each set with one variant, and with the other where there is one.
+func measure(ctx context.Context, store *postgres.Store, sets []Set, o Options, earlier *RunFile) ([]Result, error) {
+	rig, err := o.Search.Rig(ctx, store, o.Progress)
+	if err != nil {
+		return nil, err
+	}
+	var other *Rig
+	if o.Other != nil {
+		if other, err = o.Other.Rig(ctx, store, o.Progress); err != nil {
+			return nil, err
 		}
-		return nil
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "set\ttools\tqueries\tR@1\tR@3\tR@5\tR@10\tMRR\tNDCG@5\tNDCG@10\tC@5\tp50 ms\tp99 ms\t")
-	for _, r := range results {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.2f\t%.2f\t\n", r.Set, r.Tools, r.Queries,
-			r.R1, r.R3, r.R5, r.R10, r.MRR, r.NDCG5, r.NDCG10, r.C5, r.P50, r.P99)
+	var results []Result
+	for _, set := range sets {
+		result, err := rig.Run(ctx, set, o.K)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case earlier != nil:
+			result.Against, err = earlier.Compare(set, result)
+		case other != nil:
+			result.Against, err = other.compare(ctx, set, o, result)
+		}
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, result)
 	}
-	return w.Flush()
+	return results, nil
 }
 
-func writeRun(file string, sets []Set, results []Result) error {
-	f, err := os.Create(file)
+// compare runs a set with another variant and tests a result against that.
+func (r *Rig) compare(ctx context.Context, set Set, o Options, result Result) (*Comparison, error) {
+	other, err := r.Run(ctx, set, o.K)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer f.Close()
-	w := bufio.NewWriter(f)
-	e := json.NewEncoder(w)
-	for i, set := range sets {
-		for j, q := range set.Queries {
-			row := struct {
-				QueryID string   `json:"query_id"`
-				Ranked  []string `json:"ranked"`
-			}{q.ID, results[i].Ranked[j]}
-			if err := e.Encode(row); err != nil {
-				return err
-			}
+	c := &Comparison{Name: o.Other.Name}
+	c.Metrics, err = Compare(result.Each, other.Each)
+	return c, err
+}
+
+// Rig makes the search.
+func (v Variant) Rig(ctx context.Context, store *postgres.Store, progress func(string)) (rig *Rig, err error) {
+	if v.Embedder == nil {
+		rig, err = NewRig(ctx, store)
+	} else {
+		rig, err = NewRigWith(ctx, store, v.Embedder)
+	}
+	if err != nil {
+		return nil, err
+	}
+	rig.Model.Weight, rig.Progress = v.Weight, progress
+	return rig, nil
+}
+
+func tooLow(results []Result, minimum map[string]float64) error {
+	var low []error
+	for _, r := range results {
+		if least := minimum[r.Set]; r.NDCG10 < least {
+			low = append(low, fmt.Errorf("%s: NDCG@10 is %.4f, at least %.4f is required", r.Set, r.NDCG10, least))
 		}
 	}
-	return errors.Join(w.Flush(), f.Close())
+	return errors.Join(low...)
 }

@@ -25,6 +25,8 @@ type Rig struct {
 	Engine   *search.Engine
 	Embedder embeddings.Embedder
 	Model    core.Model
+	// Progress, if set, hears how long work comes along.
+	Progress func(string)
 }
 
 // NewRig puts the built-in model on record and makes an engine that uses it.
@@ -33,20 +35,47 @@ func NewRig(ctx context.Context, store *postgres.Store) (*Rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	provider, name, _ := strings.Cut(table.Name(), "/")
-	model, err := store.EnsureModel(ctx, provider, name, table.Dimensions())
+	return NewRigWith(ctx, store, table)
+}
+
+// NewRigWith is NewRig with another model. One behind a service is asked for its
+// dimensions first.
+func NewRigWith(ctx context.Context, store *postgres.Store, e embeddings.Embedder) (*Rig, error) {
+	if p, ok := e.(interface{ Probe(context.Context) error }); ok {
+		if err := p.Probe(ctx); err != nil {
+			return nil, fmt.Errorf("ask the model %s: %w", e.Name(), err)
+		}
+		e = embeddings.Cached(e, queryCache)
+	}
+	table, err := builtin.New()
+	if err != nil {
+		return nil, err
+	}
+	provider, name, _ := strings.Cut(e.Name(), "/")
+	model, err := store.EnsureModel(ctx, provider, name, e.Dimensions())
 	if err != nil {
 		return nil, fmt.Errorf("put the model on record: %w", err)
 	}
-	active := func() (embeddings.Embedder, core.Model, error) { return table, model, nil }
-	return &Rig{Store: store, Embedder: table, Model: model,
-		Engine: search.New(search.Config{Store: store, Embedder: active, Dictionary: table.Words()})}, nil
+	r := &Rig{Store: store, Embedder: e, Model: model}
+	r.Engine = search.New(search.Config{Store: store, Dictionary: table.Words(),
+		Embedder: func() (embeddings.Embedder, core.Model, error) { return r.Embedder, r.Model, nil }})
+	return r, nil
+}
+
+// queryCache is how many queries are remembered for a model behind a service: each
+// is asked again for every weight that is tried.
+const queryCache = 20_000
+
+func (r *Rig) say(format string, args ...any) {
+	if r.Progress != nil {
+		r.Progress(fmt.Sprintf(format, args...))
+	}
 }
 
 // Catalog is what Fill registered.
 type Catalog struct {
-	// Servers are the servers' ids, in the order of their names.
-	Servers []string
+	// Servers are the servers' ids, in the order of their names, and Names these.
+	Servers, Names []string
 	// Sizes are how many tools each has.
 	Sizes []int
 	// Origins are the ids that the tools have in their set, by id in the database.
@@ -61,7 +90,7 @@ const nameless = "00000"
 func (r *Rig) Fill(ctx context.Context, tools []Tool) (*Catalog, error) {
 	byServer := make(map[string][]Tool)
 	for _, t := range tools {
-		name := cmp.Or(strings.TrimSpace(t.Server), nameless)
+		name := serverOf(t)
 		byServer[name] = append(byServer[name], t)
 	}
 	names := make([]string, 0, len(byServer))
@@ -77,6 +106,9 @@ func (r *Rig) Fill(ctx context.Context, tools []Tool) (*Catalog, error) {
 	}
 	return c, r.index(ctx)
 }
+
+// serverOf is the name of the server that a tool is registered under.
+func serverOf(t Tool) string { return cmp.Or(strings.TrimSpace(t.Server), nameless) }
 
 func (r *Rig) fillServer(ctx context.Context, c *Catalog, name string, tools []Tool) error {
 	server, err := r.Store.CreateServer(ctx, entry("server.create"), core.Server{TenantID: core.DefaultTenant,
@@ -98,7 +130,7 @@ func (r *Rig) fillServer(ctx context.Context, c *Catalog, name string, tools []T
 	for _, t := range list {
 		c.Origins[t.ID] = t.OriginName
 	}
-	c.Servers = append(c.Servers, server.ID)
+	c.Servers, c.Names = append(c.Servers, server.ID), append(c.Names, name)
 	c.Sizes = append(c.Sizes, len(list))
 	return nil
 }
@@ -111,7 +143,7 @@ func stored(t Tool) core.Tool {
 	if !json.Valid(schema) {
 		schema = json.RawMessage(`{"type":"object"}`)
 	}
-	return core.Tool{Name: t.Name, OriginName: t.ID, Description: t.Description, InputSchema: schema,
+	return core.Tool{Name: t.Name, OriginName: t.ID, Description: t.Description, InputSchema: schema, Signature: core.Signature(schema),
 		SchemaHash: hex.EncodeToString(hash[:])}
 }
 
@@ -121,7 +153,8 @@ func entry(action string) core.AuditEntry {
 
 // index gives every tool a vector and brings the word index up to date.
 func (r *Rig) index(ctx context.Context) error {
-	for {
+	told := time.Now()
+	for done := 0; ; {
 		pending, err := r.Store.Pending(ctx, r.Model.ID, 1000)
 		if err != nil {
 			return err
@@ -143,6 +176,10 @@ func (r *Rig) index(ctx context.Context) error {
 		}
 		if err := r.Store.SaveVectors(ctx, r.Model.ID, rows); err != nil {
 			return err
+		}
+		if done += len(rows); time.Since(told) > progressEvery {
+			told = time.Now()
+			r.say("%d tools indexed", done)
 		}
 	}
 	if err := r.Store.BuildVectorIndex(ctx, r.Model.ID); err != nil {
@@ -168,60 +205,4 @@ func (r *Rig) Drop(ctx context.Context, c *Catalog) error {
 		}
 	}
 	return r.Refresh(ctx)
-}
-
-// Result is what a set came to.
-type Result struct {
-	Set     string `json:"set"`
-	Tools   int    `json:"tools"`
-	Queries int    `json:"queries"`
-	Scores
-	P50 float64 `json:"p50Ms"`
-	P99 float64 `json:"p99Ms"`
-	// Ranked are the ids found for each query, in the order of the set.
-	Ranked [][]string `json:"-"`
-}
-
-// Run registers a set, searches for each of its queries and takes the set away
-// again. K is how many tools each search is asked for; 10 are enough for every
-// score but MRR.
-func (r *Rig) Run(ctx context.Context, set Set, k int) (Result, error) {
-	catalog, err := r.Fill(ctx, set.Tools)
-	if err != nil {
-		return Result{}, fmt.Errorf("register %s: %w", set.Name, err)
-	}
-	result := Result{Set: set.Name, Tools: len(set.Tools), Queries: len(set.Queries)}
-	var all []Scores
-	var took []time.Duration
-	for _, q := range set.Queries {
-		start := time.Now()
-		answer, err := r.Engine.Search(ctx, search.Query{Text: q.Text, Servers: catalog.Servers, TopK: k})
-		if err != nil {
-			return Result{}, fmt.Errorf("search for query %s of %s: %w", q.ID, set.Name, err)
-		}
-		took = append(took, time.Since(start))
-		if answer.Degraded != "" {
-			return Result{}, fmt.Errorf("query %s of %s was answered without %s", q.ID, set.Name, answer.Degraded)
-		}
-		ranked := make([]string, len(answer.Hits))
-		for i, hit := range answer.Hits {
-			ranked[i] = catalog.Origins[hit.ToolID]
-		}
-		result.Ranked = append(result.Ranked, ranked)
-		all = append(all, Score(q, ranked))
-	}
-	result.Scores = Mean(all)
-	result.P50, result.P99 = Percentile(took, .5), Percentile(took, .99)
-	return result, r.Drop(ctx, catalog)
-}
-
-// Percentile gives the duration, in milliseconds, below which a share p of all
-// lies; 0 for none.
-func Percentile(all []time.Duration, p float64) float64 {
-	if len(all) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(all))
-	at := min(int(p*float64(len(sorted))), len(sorted)-1)
-	return float64(sorted[at].Microseconds()) / 1000
 }

@@ -17,6 +17,19 @@ type Scores struct {
 	C5     float64 `json:"C@5"`
 }
 
+// A metric is one of the scores, under the name that it has in print.
+type metric struct {
+	name string
+	of   func(Scores) float64
+}
+
+// compared are the metrics that two runs are compared by.
+var compared = []metric{
+	{"R@5", func(s Scores) float64 { return s.R5 }},
+	{"NDCG@5", func(s Scores) float64 { return s.NDCG5 }},
+	{"NDCG@10", func(s Scores) float64 { return s.NDCG10 }},
+}
+
 // Score scores the ids found for one query, best first.
 func Score(q Query, ranked []string) Scores {
 	groups := q.Groups

@@ -46,7 +46,22 @@ func Load(folder string) (Set, error) {
 		return Set{}, err
 	}
 	set.Queries, err = lines[Query](filepath.Join(folder, "queries.jsonl"))
-	return set, err
+	if err != nil {
+		return Set{}, err
+	}
+	return set, set.check()
+}
+
+// check refuses what could not be scored.
+func (s *Set) check() error {
+	known := make(map[string]bool, len(s.Queries))
+	for i, q := range s.Queries {
+		if known[q.ID] {
+			return fmt.Errorf("%s: two queries have the id %q, the second in row %d", s.Name, q.ID, i+1)
+		}
+		known[q.ID] = true
+	}
+	return nil
 }
 
 // LoadTools reads a file with one tool a line.

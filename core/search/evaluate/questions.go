@@ -1,0 +1,145 @@
+package evaluate
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Question is a query of somebody's own, with the line of the file that it is from.
+type Question struct {
+	Query
+	Line int `json:"-"`
+}
+
+// maxLine bounds a line of a file of questions.
+const maxLine = 1 << 20
+
+// LoadQuestions reads a file with one {query, relevant, groups?} a line. An error
+// names each line that is not one.
+func LoadQuestions(file string) ([]Question, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("open questions: %w", err)
+	}
+	defer f.Close()
+	var list []Question
+	var bad []error
+	scanner := bufio.NewScanner(f)
+	scanner.Buffer(nil, maxLine)
+	for n := 1; scanner.Scan(); n++ {
+		line := bytes.TrimSpace(scanner.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		q := Question{Line: n}
+		if err := q.read(line); err != nil {
+			bad = append(bad, fmt.Errorf("%s:%d: %w", file, n, err))
+		}
+		if q.ID == "" {
+			q.ID = fmt.Sprintf("line %d", n)
+		}
+		list = append(list, q)
+	}
+	if err := scanner.Err(); err != nil {
+		bad = append(bad, fmt.Errorf("%s: %w", file, err))
+	}
+	if len(bad) == 0 && len(list) == 0 {
+		bad = append(bad, fmt.Errorf("%s: no questions", file))
+	}
+	return list, errors.Join(bad...)
+}
+
+func (q *Question) read(line []byte) error {
+	if err := json.Unmarshal(line, &q.Query); err != nil {
+		return err
+	}
+	if strings.TrimSpace(q.Text) == "" {
+		return errors.New(`no "query"`)
+	}
+	if len(q.Names()) == 0 {
+		return errors.New(`no "relevant" tools`)
+	}
+	return nil
+}
+
+// Names are the tools that a question names, each once.
+func (q *Question) Names() []string {
+	names := slices.Concat(append([][]string{q.Relevant}, q.Groups...)...)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Renamed is the question with the tools' ids for their names.
+func (q *Question) Renamed(ids map[string]string) Query {
+	out := Query{ID: q.ID, Text: q.Text, Relevant: renamed(q.Relevant, ids)}
+	for _, g := range q.Groups {
+		out.Groups = append(out.Groups, renamed(g, ids))
+	}
+	return out
+}
+
+func renamed(names []string, ids map[string]string) []string {
+	var out []string
+	for _, n := range names {
+		if id := ids[n]; !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// Asked is a search that somebody made, and Used a tool that somebody ran: Who is
+// the person and the program that acted for them.
+type Asked struct {
+	Time time.Time
+	Who  [2]string
+	Text string
+}
+
+// Used is a tool that somebody ran.
+type Used struct {
+	Time   time.Time
+	Who    [2]string
+	ToolID string
+}
+
+// within is how long after a search a call still belongs to it.
+const within = 15 * time.Minute
+
+// FromUsage draws questions from what was found and then run: each tool is what the
+// last search before it was for, of the same person and program. Of several searches
+// with the same words the latest counts.
+func FromUsage(asked []Asked, used []Used) []Query {
+	slices.SortFunc(asked, func(a, b Asked) int { return a.Time.Compare(b.Time) })
+	slices.SortFunc(used, func(a, b Used) int { return a.Time.Compare(b.Time) })
+	last := map[[2]string]int{} // who to their latest search
+	tools := make([][]string, len(asked))
+	next := 0
+	for _, u := range used {
+		for ; next < len(asked) && !asked[next].Time.After(u.Time); next++ {
+			last[asked[next].Who] = next
+		}
+		i, searched := last[u.Who]
+		if searched && u.Time.Sub(asked[i].Time) <= within && !slices.Contains(tools[i], u.ToolID) {
+			tools[i] = append(tools[i], u.ToolID)
+		}
+	}
+	seen := map[string]bool{}
+	var list []Query
+	for i, a := range slices.Backward(asked) {
+		words := strings.ToLower(strings.Join(strings.Fields(a.Text), " "))
+		if len(tools[i]) == 0 || words == "" || seen[words] {
+			continue
+		}
+		seen[words] = true
+		list = append(list, Query{ID: fmt.Sprintf("usage %d", len(list)+1), Text: a.Text, Relevant: tools[i]})
+	}
+	return list
+}
