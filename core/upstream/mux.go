@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -120,7 +121,22 @@ func (m *mux) Read(ctx context.Context) (jsonrpc.Message, error) {
 // Write sends for the SDK.
 func (m *mux) Write(ctx context.Context, msg jsonrpc.Message) error {
 	var sent atomic.Bool
-	return m.stream.send(ctx, msg, &sent)
+	return m.unsent(ctx, m.stream.send(ctx, msg, &sent))
+}
+
+// unsent explains why a message could not be sent. A child that takes no more is
+// usually about to end, and its last words say more than the broken pipe.
+func (m *mux) unsent(ctx context.Context, err error) error {
+	if !errors.Is(err, errNotSent) && !errors.Is(err, syscall.EPIPE) {
+		return err
+	}
+	select {
+	case <-m.done:
+		return errors.Join(m.err, err)
+	case <-ctx.Done():
+	case <-time.After(terminateAfter):
+	}
+	return err
 }
 
 // SessionID is empty: these transports have one session per connection.
@@ -162,7 +178,7 @@ func (m *mux) request(ctx context.Context, x *exchange) (json.RawMessage, error)
 	}
 	defer m.remove(x)
 	if err := m.stream.send(ctx, &jsonrpc.Request{ID: id, Method: x.method, Params: x.params}, &x.sent); err != nil {
-		return nil, err
+		return nil, m.unsent(ctx, err)
 	}
 	select {
 	case resp := <-x.answer:
