@@ -15,7 +15,7 @@ import (
 type NearestQuery struct {
 	ModelID int64
 	// Servers is the allowed set: no tool of another server is ever given.
-	Servers []string
+	Servers ServerIDs
 	// Except turns Servers around: they are the ones whose tools are not given, a
 	// shorter list where almost all are allowed. Tools of a server that the caller
 	// has not heard of may come along then, and the caller has to drop them.
@@ -75,7 +75,10 @@ func servers(q NearestQuery, args pgx.StrictNamedArgs) string {
 	if q.Except && len(q.Servers) == 0 {
 		return ``
 	}
-	args["servers"] = uuids(q.Servers)
+	if q.Servers == nil {
+		q.Servers = ServerIDs{} // nil would be null, which is like no server at all in either case
+	}
+	args["servers"] = q.Servers
 	if q.Except {
 		return ` and e.server_id <> all(@servers)`
 	}

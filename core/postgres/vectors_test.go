@@ -217,18 +217,18 @@ func TestNearest(t *testing.T) {
 		query postgres.NearestQuery
 		want  string
 	}{
-		"by the query": {postgres.NearestQuery{Servers: both, Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "x[1] xy[0.71] z[0.6]"},
-		"by the best clause": {postgres.NearestQuery{Servers: both, Limit: 2,
+		"by the query": {postgres.NearestQuery{Servers: postgres.ParseServers(both), Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "x[1] xy[0.71] z[0.6]"},
+		"by the best clause": {postgres.NearestQuery{Servers: postgres.ParseServers(both), Limit: 2,
 			Vectors: [][]float32{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}, "xy[0.71 0.71 0] z[0.6 0 0.8]"},
-		"allowed servers":  {postgres.NearestQuery{Servers: []string{b.ID}, Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "z[0.6]"},
+		"allowed servers":  {postgres.NearestQuery{Servers: postgres.ParseServers([]string{b.ID}), Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "z[0.6]"},
 		"no server":        {postgres.NearestQuery{Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, ""},
-		"no such server":   {postgres.NearestQuery{Servers: []string{unknownID, "x"}, Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, ""},
-		"domain of a tool": {postgres.NearestQuery{Servers: both, Domain: "web", Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "d[0]"},
-		"domain of a server": {postgres.NearestQuery{Servers: both, Domain: "general", Vectors: [][]float32{{0, 0, 1}}, Limit: 1},
+		"no such server":   {postgres.NearestQuery{Servers: postgres.ParseServers([]string{unknownID, "x"}), Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, ""},
+		"domain of a tool": {postgres.NearestQuery{Servers: postgres.ParseServers(both), Domain: "web", Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "d[0]"},
+		"domain of a server": {postgres.NearestQuery{Servers: postgres.ParseServers(both), Domain: "general", Vectors: [][]float32{{0, 0, 1}}, Limit: 1},
 			"z[0.8]"},
-		"all servers but one": {postgres.NearestQuery{Servers: []string{a.ID}, Except: true, Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "z[0.6]"},
+		"all servers but one": {postgres.NearestQuery{Servers: postgres.ParseServers([]string{a.ID}), Except: true, Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "z[0.6]"},
 		"all but none":        {postgres.NearestQuery{Except: true, Vectors: [][]float32{{1, 0, 0}}, Limit: 1}, "x[1]"},
-		"zero vector":         {postgres.NearestQuery{Servers: []string{b.ID}, Vectors: [][]float32{{0, 0, 0}}, Limit: 3}, "z[0]"},
+		"zero vector":         {postgres.NearestQuery{Servers: postgres.ParseServers([]string{b.ID}), Vectors: [][]float32{{0, 0, 0}}, Limit: 3}, "z[0]"},
 	} {
 		for _, exact := range []bool{true, false} {
 			test.query.ModelID, test.query.Exact = model.ID, exact
@@ -245,12 +245,12 @@ func TestNearest(t *testing.T) {
 		}
 	}
 	for _, bad := range [][][]float32{nil, {{}}, {{1, 0, 0}, {1, 0}}} {
-		_, err := store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, Servers: both, Vectors: bad, Limit: 1})
+		_, err := store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, Servers: postgres.ParseServers(both), Vectors: bad, Limit: 1})
 		wantKind(t, err, core.InvalidParams)
 		_, err = store.Cosines(ctx, model.ID, nil, bad)
 		wantKind(t, err, core.InvalidParams)
 	}
-	_, err := store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, Servers: both, Vectors: [][]float32{{1, 0}}, Limit: 1, Exact: true})
+	_, err := store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, Servers: postgres.ParseServers(both), Vectors: [][]float32{{1, 0}}, Limit: 1, Exact: true})
 	wantKind(t, err, core.InvalidParams)
 
 	found := must(store.Cosines(ctx, model.ID, slices.Collect(keys(names)), [][]float32{{1, 0, 0}, {0, 0, 1}}))(t)
@@ -317,7 +317,7 @@ func TestVectorIndex(t *testing.T) {
 	for _, servers := range [][]string{{all.ID, few.ID}, {few.ID}} {
 		found, wanted := 0, 0
 		for range 20 {
-			q := postgres.NearestQuery{ModelID: model.ID, Servers: servers, Limit: 10,
+			q := postgres.NearestQuery{ModelID: model.ID, Servers: postgres.ParseServers(servers), Limit: 10,
 				Vectors: [][]float32{unit(random)}, Exact: true}
 			want := must(store.Nearest(ctx, q))(t)
 			q.Exact = false

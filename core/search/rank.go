@@ -39,6 +39,7 @@ type candidate struct {
 	clauses []float32 // cosines to the clauses
 	meaning float32   // the mean of cosine and that to the nearest clause
 	words   float32   // BM25
+	byTerm  []float32 // what each term of the query adds to words
 	known   bool      // the cosines were looked up
 	named   bool      // the query gives its name
 	score   float64   // orders the answer
@@ -104,19 +105,15 @@ func (s *search) gather(ctx context.Context) error {
 	return s.learn(rest)
 }
 
-// nearestQuery asks for the nearest of the visible tools. Where most servers are
-// allowed it names the others: sending 10,000 ids, and comparing each row with
-// them, took ten times as long as the search itself.
+// nearestQuery asks for the nearest of the visible tools.
 func (s *search) nearestQuery() postgres.NearestQuery {
-	q := postgres.NearestQuery{ModelID: s.model.ID, Servers: s.query.Servers, Domain: s.query.Domain,
-		Vectors: s.vectors, Limit: s.limit, Exact: true}
+	q := postgres.NearestQuery{ModelID: s.model.ID, Domain: s.query.Domain, Vectors: s.vectors, Limit: s.limit, Exact: true}
 	if s.words == nil {
+		q.Servers = postgres.ParseServers(s.query.Servers)
 		return q
 	}
 	q.Exact = s.words.visible <= exactLimit
-	if hidden := s.words.hidden(); len(hidden) < len(q.Servers)/2 {
-		q.Servers, q.Except = hidden, true
-	}
+	q.Servers, q.Except = s.words.servers, s.words.except
 	return q
 }
 
@@ -138,28 +135,26 @@ func (s *search) gatherWords() {
 		return
 	}
 	for _, m := range s.words.top(s.limit) {
-		s.add(m)
+		s.found[m.id] = s.candidate(m)
 	}
 }
 
-func (s *search) add(m match) {
-	c := &candidate{id: m.id}
-	s.describe(c)
-	s.found[m.id] = c
+// candidate is a tool as the word index knows it.
+func (s *search) candidate(m match) *candidate {
+	c := &candidate{id: m.id, name: m.name, fact: s.words.index.parts[m.part].facts[m.place]}
+	c.server = s.words.index.groups[c.fact.group].server
+	c.byTerm, c.words = s.words.byTerm(m.part, m.place)
+	return c
 }
 
-// describe notes what the word index knows of a tool.
-func (s *search) describe(c *candidate) {
-	if s.words == nil {
-		return
+// stranger is a tool that the words did not propose.
+func (s *search) stranger(id uuid.UUID, server string) *candidate {
+	if s.words != nil {
+		if p, place, ok := s.words.index.find(id); ok {
+			return s.candidate(s.words.index.parts[p].match(p, place, 0))
+		}
 	}
-	x := s.words.index
-	p, place, ok := x.find(c.id)
-	if !ok {
-		return
-	}
-	c.name, c.fact, c.words = x.parts[p].names[place], x.parts[p].facts[place], s.words.byPart[p][place]
-	c.server = x.groups[c.fact.group].server
+	return &candidate{id: id, server: server}
 }
 
 // learn notes the cosines of tools, some of which may be new.
@@ -174,8 +169,7 @@ func (s *search) learn(list []postgres.ToolCosines) error {
 		}
 		c := s.found[id]
 		if c == nil {
-			c = &candidate{id: id, server: t.ServerID}
-			s.describe(c)
+			c = s.stranger(id, t.ServerID)
 			s.found[id] = c
 		}
 		c.known = true
@@ -263,9 +257,7 @@ func (s *search) fill(n int) []*candidate {
 	var list []*candidate
 	taken := func(id uuid.UUID) bool { return s.found[id] != nil }
 	for _, m := range s.words.fill(n, taken) {
-		c := &candidate{id: m.id}
-		s.describe(c)
-		list = append(list, c)
+		list = append(list, s.candidate(m))
 	}
 	return list
 }

@@ -56,7 +56,6 @@ type Engine struct {
 	request map[string]bool // terms
 	actions map[string]actions
 	speller *speller
-	pool    pool
 
 	refreshing chan struct{} // holds one value while somebody refreshes
 	index      atomic.Pointer[index]
@@ -132,7 +131,6 @@ func (e *Engine) Search(ctx context.Context, q Query) (Answer, error) {
 	}
 	s := e.begin(q, index)
 	if s.words != nil {
-		defer s.words.release(&e.pool)
 		if s.words.visible == 0 {
 			return Answer{Suggestion: suggestNothingVisible(q.Domain)}, nil
 		}
@@ -174,7 +172,7 @@ func (e *Engine) begin(q Query, x *index) *search {
 	s := &search{engine: e, query: q, limit: max(minCandidates, 4*q.TopK), needs: clauses(q.Text), named: named(q.Text)}
 	s.asked = e.asked(q.Text, s.needs)
 	if x != nil {
-		s.words = x.score(e.terms(q.Text), q.Servers, q.Domain, &e.pool)
+		s.words = x.score(e.terms(q.Text), q.Servers, q.Domain)
 	}
 	return s
 }
