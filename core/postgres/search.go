@@ -20,3 +20,12 @@ func uuids(list []string) [][16]byte {
 	}
 	return out
 }
+
+// asBytes are ids in the form in which pgx sends them without a detour.
+func asBytes(ids []uuid.UUID) [][16]byte {
+	out := make([][16]byte, len(ids))
+	for i, id := range ids {
+		out[i] = id
+	}
+	return out
+}

@@ -12,6 +12,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/uuid"
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/postgres"
@@ -139,7 +140,7 @@ func TestPendingFollowsTheText(t *testing.T) {
 	applyTools(t, store, server.ID, changed, tool("y"))
 	pending("x")
 	ids := toolIDs(t, store, server.ID)
-	if got := must(store.Cosines(ctx, model.ID, []string{ids["x"]}, [][]float32{{1, 0}}))(t); len(got) != 1 {
+	if got := must(store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, And: parsed([]string{ids["x"]}...), Vectors: [][]float32{{1, 0}}}))(t); len(got) != 1 {
 		t.Fatalf("got %v, want the old vector", got)
 	}
 	// A vector of the text before is of no use any more.
@@ -153,7 +154,7 @@ func TestPendingFollowsTheText(t *testing.T) {
 	must(store.ApplyTools(ctx, server.ID, postgres.ToolDiff{Remove: []string{ids["y"]}}))(t)
 	check(t, store.SaveVectors(ctx, model.ID, []postgres.ToolVector{
 		{ToolID: ids["y"], TextHash: postgres.TextHash(tool("y"), "a"), Vector: []float32{0, 1}}, {ToolID: "x", Vector: []float32{0, 1}}}))
-	if got := must(store.Cosines(ctx, model.ID, []string{ids["y"], "x"}, [][]float32{{1, 0}}))(t); len(got) != 0 {
+	if got := must(store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, And: parsed([]string{ids["y"], "x"}...), Vectors: [][]float32{{1, 0}}}))(t); len(got) != 0 {
 		t.Fatalf("got %v of a tool that is gone", got)
 	}
 	applyTools(t, store, server.ID, tool("y"))
@@ -162,7 +163,7 @@ func TestPendingFollowsTheText(t *testing.T) {
 	saveAll(t, store, model, vectors)
 	check(t, store.OutdateVectors(ctx, model.ID))
 	pending("x", "y", "z")
-	if got := must(store.Cosines(ctx, model.ID, []string{ids["x"]}, [][]float32{{1, 0}}))(t); len(got) != 1 {
+	if got := must(store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, And: parsed([]string{ids["x"]}...), Vectors: [][]float32{{1, 0}}}))(t); len(got) != 1 {
 		t.Fatalf("got %v, want the old vector", got)
 	}
 	saveAll(t, store, model, vectors)
@@ -237,7 +238,7 @@ func TestNearest(t *testing.T) {
 				for i := range c.Cosines {
 					c.Cosines[i] = float32(math.Round(float64(c.Cosines[i])*100) / 100)
 				}
-				got = append(got, fmt.Sprint(names[c.ToolID], c.Cosines))
+				got = append(got, fmt.Sprint(names[c.ToolID.String()], c.Cosines))
 			}
 			if got := strings.ReplaceAll(strings.Join(got, " "), "-0", "0"); got != test.want {
 				t.Errorf("%s, exact %t: got %q, want %q", name, exact, got, test.want)
@@ -247,14 +248,15 @@ func TestNearest(t *testing.T) {
 	for _, bad := range [][][]float32{nil, {{}}, {{1, 0, 0}, {1, 0}}} {
 		_, err := store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, Servers: postgres.ParseServers(both), Vectors: bad, Limit: 1})
 		wantKind(t, err, core.InvalidParams)
-		_, err = store.Cosines(ctx, model.ID, nil, bad)
-		wantKind(t, err, core.InvalidParams)
 	}
 	_, err := store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, Servers: postgres.ParseServers(both), Vectors: [][]float32{{1, 0}}, Limit: 1, Exact: true})
 	wantKind(t, err, core.InvalidParams)
 
-	found := must(store.Cosines(ctx, model.ID, slices.Collect(keys(names)), [][]float32{{1, 0, 0}, {0, 0, 1}}))(t)
-	slices.SortFunc(found, func(a, b postgres.ToolCosines) int { return cmp.Compare(names[a.ToolID], names[b.ToolID]) })
+	found := must(store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, And: parsed(slices.Collect(keys(names))...),
+		Vectors: [][]float32{{1, 0, 0}, {0, 0, 1}}}))(t)
+	slices.SortFunc(found, func(a, b postgres.ToolCosines) int {
+		return cmp.Compare(names[a.ToolID.String()], names[b.ToolID.String()])
+	})
 	var got [][]float32
 	for _, c := range found {
 		got = append(got, c.Cosines)
@@ -263,6 +265,17 @@ func TestNearest(t *testing.T) {
 	if diff := gocmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-3)); diff != "" {
 		t.Errorf("cosines (-want +got):\n%s", diff)
 	}
+}
+
+// parsed are those of some ids that can be ids.
+func parsed(list ...string) []uuid.UUID {
+	var ids []uuid.UUID
+	for _, s := range list {
+		if id, err := uuid.Parse(s); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 func keys[K comparable, V any](m map[K]V) func(func(K) bool) {

@@ -3,8 +3,8 @@ package search
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -82,27 +82,14 @@ func (s *search) gather(ctx context.Context) error {
 	if s.vectors == nil {
 		return nil
 	}
-	near, err := s.engine.config.Store.Nearest(ctx, s.nearestQuery())
+	ask := s.nearestQuery()
+	ask.And = slices.Collect(maps.Keys(s.found))
+	near, err := s.engine.config.Store.Nearest(ctx, ask)
 	if err != nil {
 		return fmt.Errorf("nearest tools: %w", err)
 	}
-	if err := s.learn(near); err != nil {
-		return err
-	}
-	var missing []string
-	for id, c := range s.found {
-		if !c.known {
-			missing = append(missing, id.String())
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	rest, err := s.engine.config.Store.Cosines(ctx, s.model.ID, missing, s.vectors)
-	if err != nil {
-		return fmt.Errorf("cosines of %d tools: %w", len(missing), err)
-	}
-	return s.learn(rest)
+	s.learn(near)
+	return nil
 }
 
 // nearestQuery asks for the nearest of the visible tools.
@@ -112,20 +99,9 @@ func (s *search) nearestQuery() postgres.NearestQuery {
 		q.Servers = postgres.ParseServers(s.query.Servers)
 		return q
 	}
-	q.Exact = s.words.visible <= exactLimit
+	q.Exact = exact(s.words.visible, s.words.index.live, len(s.vectors))
 	q.Servers, q.Except = s.words.servers, s.words.except
 	return q
-}
-
-// allows reports whether tools of a server may be given. One that the index has
-// not heard of can be among the nearest by mistake, or rightly.
-func (s *search) allows(server string) bool {
-	if s.words != nil {
-		if groups := s.words.index.byServer[server]; len(groups) > 0 {
-			return s.words.allowed[groups[0]]
-		}
-	}
-	return slices.Contains(s.query.Servers, server)
 }
 
 // gatherWords proposes the tools with the best word scores.
@@ -147,30 +123,59 @@ func (s *search) candidate(m match) *candidate {
 	return c
 }
 
-// stranger is a tool that the words did not propose.
-func (s *search) stranger(id uuid.UUID, server string) *candidate {
+// exact reports whether to look at the vector of every visible tool, which misses
+// none. That takes time with their number. The graph index takes time with the number
+// of vectors it is asked for, and all the more the smaller the part of all tools that
+// is visible: the others are found too, and left out. Both take the same where the
+// square of the visible is so many times all tools and vectors (measured at 100,000
+// and 300,000 tools). Few enough are always looked at.
+func exact(visible, all, vectors int) bool {
+	const always, balance = 20_000, 1500
+	return visible <= always && all <= always || visible <= always/2 || visible*visible <= balance*all*vectors
+}
+
+// stranger is a tool that the words did not propose; nil if it may not be given. One
+// that the index has not heard of can be among the nearest by mistake, or rightly.
+func (s *search) stranger(t postgres.ToolCosines) *candidate {
 	if s.words != nil {
-		if p, place, ok := s.words.index.find(id); ok {
-			return s.candidate(s.words.index.parts[p].match(p, place, 0))
+		x := s.words.index
+		if p, place, ok := x.find(t.ToolID); ok {
+			if !s.words.allowed[x.parts[p].facts[place].group] {
+				return nil
+			}
+			return s.candidate(x.parts[p].match(p, place, 0))
 		}
 	}
-	return &candidate{id: id, server: server}
+	server := t.ServerID.String()
+	allowed := false
+	if groups := s.groups(server); len(groups) > 0 {
+		allowed = s.words.allowed[groups[0]]
+	} else {
+		allowed = slices.Contains(s.query.Servers, server)
+	}
+	if !allowed {
+		return nil
+	}
+	return &candidate{id: t.ToolID, server: server}
+}
+
+// groups are those of a server, as far as the word index knows it.
+func (s *search) groups(server string) []uint32 {
+	if s.words == nil {
+		return nil
+	}
+	return s.words.index.byServer[server]
 }
 
 // learn notes the cosines of tools, some of which may be new.
-func (s *search) learn(list []postgres.ToolCosines) error {
+func (s *search) learn(list []postgres.ToolCosines) {
 	for _, t := range list {
-		id, err := uuid.Parse(t.ToolID)
-		if err != nil || len(t.Cosines) != len(s.vectors) {
-			return errors.Join(errors.New("the database answered no cosines"), err)
-		}
-		if !s.allows(t.ServerID) {
-			continue
-		}
-		c := s.found[id]
+		c := s.found[t.ToolID]
 		if c == nil {
-			c = s.stranger(id, t.ServerID)
-			s.found[id] = c
+			if c = s.stranger(t); c == nil {
+				continue
+			}
+			s.found[t.ToolID] = c
 		}
 		c.known = true
 		c.cosine, c.meaning, c.clauses = t.Cosines[0], t.Cosines[0], t.Cosines[1:]
@@ -178,7 +183,6 @@ func (s *search) learn(list []postgres.ToolCosines) error {
 			c.meaning = (c.cosine + slices.Max(c.clauses)) / 2
 		}
 	}
-	return nil
 }
 
 // withoutVectors starts over with the words alone.

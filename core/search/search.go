@@ -24,9 +24,6 @@ const (
 	defaultTopK = 10
 	// Each half proposes four times what is asked for, and at least this many.
 	minCandidates = 100
-	// Up to this many visible tools every vector is looked at: that takes some
-	// 10 ms, and a graph index misses neighbours where a filter takes most of them.
-	exactLimit = 20_000
 	// A search does not wait longer for the embedding service.
 	embedTimeout = 3 * time.Second
 )

@@ -18,7 +18,7 @@ import (
 func TestTopIsWhatScoringAllGives(t *testing.T) {
 	t.Parallel()
 	parts := 0
-	for seed := range uint64(40) {
+	for seed := range uint64(25) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		w := search.NewWordIndex(nil)
 		var ids []uuid.UUID
@@ -29,7 +29,7 @@ func TestTopIsWhatScoringAllGives(t *testing.T) {
 				removed = append(removed, ids[r.IntN(len(ids))])
 			}
 			added := make(map[uuid.UUID]embeddings.Tool)
-			for range r.IntN(6000 / (1 + r.IntN(50))) {
+			for range r.IntN(12000 / (1 + r.IntN(30))) {
 				id := randomID(r)
 				if len(ids) > 0 && r.IntN(4) == 0 {
 					id = ids[r.IntN(len(ids))]

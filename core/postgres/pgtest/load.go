@@ -52,7 +52,7 @@ func Load(ctx context.Context, url string, modelID int64, servers []Server) ([]s
 		for k, t := range s.Tools {
 			id, hash := uuid.Must(uuid.NewV7()).String(), postgres.TextHash(t, s.Name)
 			tools = append(tools, []any{id, ids[i], t.Name, t.OriginName, t.Description, string(t.InputSchema),
-				json.RawMessage("{}"), t.SchemaHash, t.Signature, hash, 1})
+				json.RawMessage("{}"), t.SchemaHash, t.Signature, hash, i + 1})
 			vectors = append(vectors, []any{id, modelID, ids[i], hash, pgvector.NewHalfVector(s.Vectors[k])})
 		}
 	}
@@ -73,7 +73,7 @@ func Load(ctx context.Context, url string, modelID int64, servers []Server) ([]s
 			}
 		}
 	}
-	if _, err := conn.Exec(ctx, `update revision set catalog = 1`); err != nil {
+	if _, err := conn.Exec(ctx, `update revision set catalog = $1`, len(servers)); err != nil {
 		return nil, err
 	}
 	_, err = conn.Exec(ctx, `analyze mcp_servers, mcp_server_tools, tool_embeddings`)
