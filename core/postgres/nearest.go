@@ -54,6 +54,12 @@ func (s *Store) Nearest(ctx context.Context, q NearestQuery) ([]ToolCosines, err
 	if err := checkVectors(q.Vectors); err != nil {
 		return nil, err
 	}
+	query, args := q.statement()
+	return s.nearest(ctx, query, args, len(q.Vectors), q.Limit+len(q.And))
+}
+
+// statement is what the database is asked.
+func (q NearestQuery) statement() (string, pgx.StrictNamedArgs) {
 	args := pgx.StrictNamedArgs{"model": q.ModelID, "limit": max(q.Limit, 1)}
 	for i, v := range q.Vectors {
 		args[fmt.Sprintf("v%d", i)] = pgvector.NewHalfVector(v)
@@ -73,7 +79,7 @@ func (s *Store) Nearest(ctx context.Context, q NearestQuery) ([]ToolCosines, err
 		query = fmt.Sprintf(`(%s) union all (select e.tool_id, e.server_id, %s from tool_embeddings e
 			where e.tool_id = any(@and) and e.model_id = @model)`, query, cosines(len(q.Vectors)))
 	}
-	return s.nearest(ctx, query, args, len(q.Vectors), q.Limit+len(q.And))
+	return query, args
 }
 
 // nearest reads what a query gives, about so many rows.

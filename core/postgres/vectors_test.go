@@ -353,6 +353,35 @@ func TestVectorIndex(t *testing.T) {
 	}
 
 	check(t, store.BuildVectorIndex(ctx, model.ID))
+	checkPlans(t, store, model, all.ID, few.ID)
+}
+
+// checkPlans sees that the graph index is used when it is to be, and only then,
+// however many servers are named, tools wanted besides, and vectors asked for.
+func checkPlans(t *testing.T, store *postgres.Store, model core.Model, all, few string) {
+	t.Helper()
+	var strangers []string
+	for range 3000 {
+		strangers = append(strangers, uuid.NewString())
+	}
+	for name, servers := range map[string][]string{"all": {all}, "few": {few}, "both": {all, few},
+		"many": append(strangers, all), "none": {}} {
+		for i := range 16 {
+			q := postgres.NearestQuery{ModelID: model.ID, Servers: postgres.ParseServers(servers), Except: i&1 != 0,
+				Exact: i&2 != 0, Vectors: [][]float32{{1, 0, 0, 0}}, Limit: 100}
+			if i&4 != 0 {
+				q.Vectors = append(q.Vectors, []float32{0, 1, 0, 0}, []float32{0, 0, 1, 0})
+			}
+			if i&8 != 0 {
+				q.And = parsed(strangers[:100]...)
+			}
+			plan := must(store.Plan(t.Context(), q))(t)
+			if got := strings.Count(plan, "Index Scan using tool_embeddings_model"); got != len(q.Vectors) && !q.Exact || got > 0 && q.Exact {
+				t.Errorf("servers %s, except %t, exact %t, %d vectors: the graph index is used %d times:\n%.2000s", name, q.Except, q.Exact,
+					len(q.Vectors), got, plan)
+			}
+		}
+	}
 }
 
 func unit(r *rand.Rand) []float32 {
