@@ -338,12 +338,12 @@ func (b *indexBundle) finds(t *testing.T, x *catalog.Indexer, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := b.store.Nearest(t.Context(), postgres.NearestQuery{ModelID: model.ID, Servers: []string{b.server.ID},
+	found, err := b.store.Nearest(t.Context(), postgres.NearestQuery{ModelID: model.ID, Servers: postgres.ParseServers([]string{b.server.ID}),
 		Vectors: vectors, Limit: 5, Exact: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(found, func(c postgres.ToolCosines) bool { return c.ToolID == tool.ID }) {
+	if !slices.ContainsFunc(found, func(c postgres.ToolCosines) bool { return c.ToolID.String() == tool.ID }) {
 		t.Errorf("nearest %+v, want %s among them", found, tool.ID)
 	}
 }

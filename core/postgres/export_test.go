@@ -2,7 +2,10 @@ package postgres
 
 import (
 	"context"
+	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/toolscout/toolscout/core"
 )
@@ -32,4 +35,15 @@ func Leases(length time.Duration, ask func(context.Context, [32]byte) (core.Prin
 	principal func(context.Context, [32]byte) (core.Principal, error), wait func()) {
 	l := newLeases(length, ask)
 	return l.principal, l.close
+}
+
+// Plan is how the database goes about a query for nearest tools.
+func (s *Store) Plan(ctx context.Context, q NearestQuery) (string, error) {
+	query, args := q.statement()
+	rows, err := s.pool.Query(ctx, "explain "+query, pgx.QueryExecModeCacheDescribe, args)
+	if err != nil {
+		return "", err
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return strings.Join(lines, "\n"), err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/pgvector/pgvector-go"
 
@@ -15,7 +16,7 @@ import (
 type NearestQuery struct {
 	ModelID int64
 	// Servers is the allowed set: no tool of another server is ever given.
-	Servers []string
+	Servers ServerIDs
 	// Except turns Servers around: they are the ones whose tools are not given, a
 	// shorter list where almost all are allowed. Tools of a server that the caller
 	// has not heard of may come along then, and the caller has to drop them.
@@ -26,17 +27,17 @@ type NearestQuery struct {
 	// whole query first, then each of its clauses.
 	Vectors [][]float32
 	Limit   int
-	// Exact compares with every allowed tool: 0.35 ms for each thousand. Otherwise
-	// the HNSW index is used, if there is one: about 4 ms for each vector when all
-	// of 100,000 tools are allowed, but more the fewer are (15 ms for a third), and
-	// it may miss some.
+	// And are tools that are wanted too, near or not, of whichever server.
+	And []uuid.UUID
+	// Exact compares with every allowed tool. Otherwise the HNSW index is used, if
+	// there is one, and may miss some.
 	Exact bool
 }
 
 // ToolCosines are the cosines of a tool with each vector of a query, in order.
 type ToolCosines struct {
-	ToolID   string
-	ServerID string
+	ToolID   uuid.UUID
+	ServerID uuid.UUID
 	Cosines  []float32
 }
 
@@ -53,6 +54,12 @@ func (s *Store) Nearest(ctx context.Context, q NearestQuery) ([]ToolCosines, err
 	if err := checkVectors(q.Vectors); err != nil {
 		return nil, err
 	}
+	query, args := q.statement()
+	return s.nearest(ctx, query, args, len(q.Vectors), q.Limit+len(q.And))
+}
+
+// statement is what the database is asked.
+func (q NearestQuery) statement() (string, pgx.StrictNamedArgs) {
 	args := pgx.StrictNamedArgs{"model": q.ModelID, "limit": max(q.Limit, 1)}
 	for i, v := range q.Vectors {
 		args[fmt.Sprintf("v%d", i)] = pgvector.NewHalfVector(v)
@@ -67,52 +74,65 @@ func (s *Store) Nearest(ctx context.Context, q NearestQuery) ([]ToolCosines, err
 	if !q.Exact {
 		query = indexQuery(allowed, len(q.Vectors), len(q.Vectors[0]))
 	}
-	return s.cosines(ctx, "find nearest tools", query, args)
+	if len(q.And) > 0 {
+		args["and"] = asBytes(q.And)
+		query = fmt.Sprintf(`(%s) union all (select e.tool_id, e.server_id, %s from tool_embeddings e
+			where e.tool_id = any(@and) and e.model_id = @model)`, query, cosines(len(q.Vectors)))
+	}
+	return query, args
 }
 
-// servers is the condition on the servers of a query.
+// nearest reads what a query gives, about so many rows.
+func (s *Store) nearest(ctx context.Context, query string, args pgx.StrictNamedArgs, vectors, about int) ([]ToolCosines, error) {
+	rows, err := s.pool.Query(ctx, query, pgx.QueryExecModeCacheDescribe, args)
+	if err != nil {
+		return nil, wrap("find nearest tools", err)
+	}
+	found := make([]ToolCosines, 0, about)
+	values := make([]float32, 0, about*vectors)
+	var row ToolCosines
+	row.Cosines = make([]float32, vectors)
+	into := []any{(*[16]byte)(&row.ToolID), (*[16]byte)(&row.ServerID)} // named types would go by way of a text
+	for i := range row.Cosines {
+		into = append(into, &row.Cosines[i])
+	}
+	_, err = pgx.ForEachRow(rows, into, func() error {
+		values = append(values, row.Cosines...)
+		found = append(found, ToolCosines{row.ToolID, row.ServerID, values[len(values)-vectors : len(values) : len(values)]})
+		return nil
+	})
+	return found, wrap("find nearest tools", err)
+}
+
+// servers is the condition on the servers of a query. The list is hidden from the
+// planner, which would look each of thousands of ids up in its statistics (1 to 10 ms),
+// and would then choose the path by that. So it is we who choose: a list of the
+// allowed can use the index on servers when all rows are to be compared, and nothing
+// but the order can use an index otherwise.
 func servers(q NearestQuery, args pgx.StrictNamedArgs) string {
 	if q.Except && len(q.Servers) == 0 {
 		return ``
 	}
-	args["servers"] = uuids(q.Servers)
-	if q.Except {
-		return ` and e.server_id <> all(@servers)`
+	args["servers"] = q.Servers
+	if q.Servers == nil {
+		args["servers"] = ServerIDs{}
 	}
-	return ` and e.server_id = any(@servers)`
-}
-
-// Cosines gives the cosines of these tools with each of the vectors, in no
-// particular order. Tools without a vector of the model are left out.
-func (s *Store) Cosines(ctx context.Context, modelID int64, toolIDs []string, vectors [][]float32) ([]ToolCosines, error) {
-	if err := checkVectors(vectors); err != nil {
-		return nil, err
+	switch {
+	case q.Except:
+		return ` and (e.server_id in (select unnest(@servers::uuid[]))) is not true`
+	case q.Exact:
+		return ` and e.server_id = any(array(select unnest(@servers::uuid[])))`
 	}
-	args := pgx.StrictNamedArgs{"model": modelID, "tools": uuids(toolIDs)}
-	for i, v := range vectors {
-		args[fmt.Sprintf("v%d", i)] = pgvector.NewHalfVector(v)
-	}
-	return s.cosines(ctx, "compare tools", fmt.Sprintf(`
-		select e.tool_id, e.server_id, %s as cosines from tool_embeddings e
-		where e.tool_id = any(@tools) and e.model_id = @model`, cosineArray(len(vectors))), args)
-}
-
-func (s *Store) cosines(ctx context.Context, op, query string, args pgx.StrictNamedArgs) ([]ToolCosines, error) {
-	rows, err := s.pool.Query(ctx, query, pgx.QueryExecModeCacheDescribe, args)
-	if err != nil {
-		return nil, wrap(op, err)
-	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[ToolCosines])
-	return found, wrap(op, err)
+	return ` and (e.server_id in (select unnest(@servers::uuid[]))) is true`
 }
 
 // exactQuery reads the vector of every allowed tool once. The sum, if only with 0,
 // keeps the planner from the HNSW index, which cannot give this order.
 func exactQuery(allowed string, vectors int) string {
 	return fmt.Sprintf(`
-		select e.tool_id, e.server_id, %[1]s as cosines
+		select e.tool_id, e.server_id, %[1]s
 		from (select e.tool_id, e.server_id, e.emb %[2]s order by %[3]s limit @limit) e
-		order by %[3]s`, cosineArray(vectors), allowed, rank(vectors))
+		order by %[3]s`, cosines(vectors), allowed, rank(vectors))
 }
 
 // indexQuery takes the nearest of each vector by the HNSW index of the model, and
@@ -124,17 +144,18 @@ func indexQuery(allowed string, vectors, dimensions int) string {
 			order by e.emb::halfvec(%[2]d) <#> @v%[3]d::halfvec(%[2]d) limit @limit)`, allowed, dimensions, i)
 	}
 	return fmt.Sprintf(`
-		select e.tool_id, e.server_id, %s as cosines
+		select e.tool_id, e.server_id, %s
 		from tool_embeddings e where e.model_id = @model and e.tool_id = any(array(%s))
-		order by %s limit @limit`, cosineArray(vectors), strings.Join(nearest, " union "), rank(vectors))
+		order by %s limit @limit`, cosines(vectors), strings.Join(nearest, " union "), rank(vectors))
 }
 
-func cosineArray(vectors int) string {
-	cosines := make([]string, vectors)
-	for i := range cosines {
-		cosines[i] = fmt.Sprintf(`-(e.emb <#> @v%d::halfvec)`, i)
+// cosines are the columns of ToolCosines.Cosines.
+func cosines(vectors int) string {
+	columns := make([]string, vectors)
+	for i := range columns {
+		columns[i] = fmt.Sprintf(`(-(e.emb <#> @v%d::halfvec))::real`, i)
 	}
-	return `array[` + strings.Join(cosines, ", ") + `]::real[]`
+	return strings.Join(columns, ", ")
 }
 
 // rank is what Nearest orders by, the smallest first.

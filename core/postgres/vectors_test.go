@@ -12,6 +12,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/uuid"
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/postgres"
@@ -139,7 +140,7 @@ func TestPendingFollowsTheText(t *testing.T) {
 	applyTools(t, store, server.ID, changed, tool("y"))
 	pending("x")
 	ids := toolIDs(t, store, server.ID)
-	if got := must(store.Cosines(ctx, model.ID, []string{ids["x"]}, [][]float32{{1, 0}}))(t); len(got) != 1 {
+	if got := must(store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, And: parsed([]string{ids["x"]}...), Vectors: [][]float32{{1, 0}}}))(t); len(got) != 1 {
 		t.Fatalf("got %v, want the old vector", got)
 	}
 	// A vector of the text before is of no use any more.
@@ -153,7 +154,7 @@ func TestPendingFollowsTheText(t *testing.T) {
 	must(store.ApplyTools(ctx, server.ID, postgres.ToolDiff{Remove: []string{ids["y"]}}))(t)
 	check(t, store.SaveVectors(ctx, model.ID, []postgres.ToolVector{
 		{ToolID: ids["y"], TextHash: postgres.TextHash(tool("y"), "a"), Vector: []float32{0, 1}}, {ToolID: "x", Vector: []float32{0, 1}}}))
-	if got := must(store.Cosines(ctx, model.ID, []string{ids["y"], "x"}, [][]float32{{1, 0}}))(t); len(got) != 0 {
+	if got := must(store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, And: parsed([]string{ids["y"], "x"}...), Vectors: [][]float32{{1, 0}}}))(t); len(got) != 0 {
 		t.Fatalf("got %v of a tool that is gone", got)
 	}
 	applyTools(t, store, server.ID, tool("y"))
@@ -162,7 +163,7 @@ func TestPendingFollowsTheText(t *testing.T) {
 	saveAll(t, store, model, vectors)
 	check(t, store.OutdateVectors(ctx, model.ID))
 	pending("x", "y", "z")
-	if got := must(store.Cosines(ctx, model.ID, []string{ids["x"]}, [][]float32{{1, 0}}))(t); len(got) != 1 {
+	if got := must(store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, And: parsed([]string{ids["x"]}...), Vectors: [][]float32{{1, 0}}}))(t); len(got) != 1 {
 		t.Fatalf("got %v, want the old vector", got)
 	}
 	saveAll(t, store, model, vectors)
@@ -217,18 +218,18 @@ func TestNearest(t *testing.T) {
 		query postgres.NearestQuery
 		want  string
 	}{
-		"by the query": {postgres.NearestQuery{Servers: both, Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "x[1] xy[0.71] z[0.6]"},
-		"by the best clause": {postgres.NearestQuery{Servers: both, Limit: 2,
+		"by the query": {postgres.NearestQuery{Servers: postgres.ParseServers(both), Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "x[1] xy[0.71] z[0.6]"},
+		"by the best clause": {postgres.NearestQuery{Servers: postgres.ParseServers(both), Limit: 2,
 			Vectors: [][]float32{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}, "xy[0.71 0.71 0] z[0.6 0 0.8]"},
-		"allowed servers":  {postgres.NearestQuery{Servers: []string{b.ID}, Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "z[0.6]"},
+		"allowed servers":  {postgres.NearestQuery{Servers: postgres.ParseServers([]string{b.ID}), Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "z[0.6]"},
 		"no server":        {postgres.NearestQuery{Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, ""},
-		"no such server":   {postgres.NearestQuery{Servers: []string{unknownID, "x"}, Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, ""},
-		"domain of a tool": {postgres.NearestQuery{Servers: both, Domain: "web", Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "d[0]"},
-		"domain of a server": {postgres.NearestQuery{Servers: both, Domain: "general", Vectors: [][]float32{{0, 0, 1}}, Limit: 1},
+		"no such server":   {postgres.NearestQuery{Servers: postgres.ParseServers([]string{unknownID, "x"}), Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, ""},
+		"domain of a tool": {postgres.NearestQuery{Servers: postgres.ParseServers(both), Domain: "web", Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "d[0]"},
+		"domain of a server": {postgres.NearestQuery{Servers: postgres.ParseServers(both), Domain: "general", Vectors: [][]float32{{0, 0, 1}}, Limit: 1},
 			"z[0.8]"},
-		"all servers but one": {postgres.NearestQuery{Servers: []string{a.ID}, Except: true, Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "z[0.6]"},
+		"all servers but one": {postgres.NearestQuery{Servers: postgres.ParseServers([]string{a.ID}), Except: true, Vectors: [][]float32{{1, 0, 0}}, Limit: 3}, "z[0.6]"},
 		"all but none":        {postgres.NearestQuery{Except: true, Vectors: [][]float32{{1, 0, 0}}, Limit: 1}, "x[1]"},
-		"zero vector":         {postgres.NearestQuery{Servers: []string{b.ID}, Vectors: [][]float32{{0, 0, 0}}, Limit: 3}, "z[0]"},
+		"zero vector":         {postgres.NearestQuery{Servers: postgres.ParseServers([]string{b.ID}), Vectors: [][]float32{{0, 0, 0}}, Limit: 3}, "z[0]"},
 	} {
 		for _, exact := range []bool{true, false} {
 			test.query.ModelID, test.query.Exact = model.ID, exact
@@ -237,7 +238,7 @@ func TestNearest(t *testing.T) {
 				for i := range c.Cosines {
 					c.Cosines[i] = float32(math.Round(float64(c.Cosines[i])*100) / 100)
 				}
-				got = append(got, fmt.Sprint(names[c.ToolID], c.Cosines))
+				got = append(got, fmt.Sprint(names[c.ToolID.String()], c.Cosines))
 			}
 			if got := strings.ReplaceAll(strings.Join(got, " "), "-0", "0"); got != test.want {
 				t.Errorf("%s, exact %t: got %q, want %q", name, exact, got, test.want)
@@ -245,16 +246,17 @@ func TestNearest(t *testing.T) {
 		}
 	}
 	for _, bad := range [][][]float32{nil, {{}}, {{1, 0, 0}, {1, 0}}} {
-		_, err := store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, Servers: both, Vectors: bad, Limit: 1})
-		wantKind(t, err, core.InvalidParams)
-		_, err = store.Cosines(ctx, model.ID, nil, bad)
+		_, err := store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, Servers: postgres.ParseServers(both), Vectors: bad, Limit: 1})
 		wantKind(t, err, core.InvalidParams)
 	}
-	_, err := store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, Servers: both, Vectors: [][]float32{{1, 0}}, Limit: 1, Exact: true})
+	_, err := store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, Servers: postgres.ParseServers(both), Vectors: [][]float32{{1, 0}}, Limit: 1, Exact: true})
 	wantKind(t, err, core.InvalidParams)
 
-	found := must(store.Cosines(ctx, model.ID, slices.Collect(keys(names)), [][]float32{{1, 0, 0}, {0, 0, 1}}))(t)
-	slices.SortFunc(found, func(a, b postgres.ToolCosines) int { return cmp.Compare(names[a.ToolID], names[b.ToolID]) })
+	found := must(store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, And: parsed(slices.Collect(keys(names))...),
+		Vectors: [][]float32{{1, 0, 0}, {0, 0, 1}}}))(t)
+	slices.SortFunc(found, func(a, b postgres.ToolCosines) int {
+		return cmp.Compare(names[a.ToolID.String()], names[b.ToolID.String()])
+	})
 	var got [][]float32
 	for _, c := range found {
 		got = append(got, c.Cosines)
@@ -263,6 +265,17 @@ func TestNearest(t *testing.T) {
 	if diff := gocmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-3)); diff != "" {
 		t.Errorf("cosines (-want +got):\n%s", diff)
 	}
+}
+
+// parsed are those of some ids that can be ids.
+func parsed(list ...string) []uuid.UUID {
+	var ids []uuid.UUID
+	for _, s := range list {
+		if id, err := uuid.Parse(s); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 func keys[K comparable, V any](m map[K]V) func(func(K) bool) {
@@ -317,7 +330,7 @@ func TestVectorIndex(t *testing.T) {
 	for _, servers := range [][]string{{all.ID, few.ID}, {few.ID}} {
 		found, wanted := 0, 0
 		for range 20 {
-			q := postgres.NearestQuery{ModelID: model.ID, Servers: servers, Limit: 10,
+			q := postgres.NearestQuery{ModelID: model.ID, Servers: postgres.ParseServers(servers), Limit: 10,
 				Vectors: [][]float32{unit(random)}, Exact: true}
 			want := must(store.Nearest(ctx, q))(t)
 			q.Exact = false
@@ -340,6 +353,35 @@ func TestVectorIndex(t *testing.T) {
 	}
 
 	check(t, store.BuildVectorIndex(ctx, model.ID))
+	checkPlans(t, store, model, all.ID, few.ID)
+}
+
+// checkPlans sees that the graph index is used when it is to be, and only then,
+// however many servers are named, tools wanted besides, and vectors asked for.
+func checkPlans(t *testing.T, store *postgres.Store, model core.Model, all, few string) {
+	t.Helper()
+	var strangers []string
+	for range 3000 {
+		strangers = append(strangers, uuid.NewString())
+	}
+	for name, servers := range map[string][]string{"all": {all}, "few": {few}, "both": {all, few},
+		"many": append(strangers, all), "none": {}} {
+		for i := range 16 {
+			q := postgres.NearestQuery{ModelID: model.ID, Servers: postgres.ParseServers(servers), Except: i&1 != 0,
+				Exact: i&2 != 0, Vectors: [][]float32{{1, 0, 0, 0}}, Limit: 100}
+			if i&4 != 0 {
+				q.Vectors = append(q.Vectors, []float32{0, 1, 0, 0}, []float32{0, 0, 1, 0})
+			}
+			if i&8 != 0 {
+				q.And = parsed(strangers[:100]...)
+			}
+			plan := must(store.Plan(t.Context(), q))(t)
+			if got := strings.Count(plan, "Index Scan using tool_embeddings_model"); got != len(q.Vectors) && !q.Exact || got > 0 && q.Exact {
+				t.Errorf("servers %s, except %t, exact %t, %d vectors: the graph index is used %d times:\n%.2000s", name, q.Except, q.Exact,
+					len(q.Vectors), got, plan)
+			}
+		}
+	}
 }
 
 func unit(r *rand.Rand) []float32 {

@@ -2,12 +2,8 @@ package search
 
 import (
 	"cmp"
-	"container/heap"
 	"math"
 	"slices"
-	"sync"
-
-	"github.com/google/uuid"
 )
 
 // The parameters of BM25 (Robertson and Zaragoza, 2009, "The Probabilistic
@@ -17,75 +13,22 @@ const (
 	b  = 0.75
 )
 
-// scores are the BM25 scores of all tools for one query. They are 0 for a tool
-// that holds none of its terms or must not be seen.
+// scores are the BM25 scores of the tools for one query, worked out where they are
+// asked for. They are 0 for a tool that holds none of its terms or must not be seen.
 type scores struct {
-	scope
-	index  *index
-	terms  []weighted
-	byPart [][]float32
+	*scope
+	index *index
+	terms []weighted // the rarest first; scores are summed up in this order
+	total int        // postings of all of them
+	short float32    // the formula is gain · count / (count + short + long · length)
+	long  float32
 }
 
 // weighted is a term of the query and how much it counts.
 type weighted struct {
 	term string
 	idf  float64
-}
-
-// pool keeps the arrays of scores from one search to the next.
-type pool struct{ arrays sync.Pool }
-
-func (p *pool) array(n int) []float32 {
-	if a, ok := p.arrays.Get().(*[]float32); ok && cap(*a) >= n {
-		clear((*a)[:n])
-		return (*a)[:n]
-	}
-	return make([]float32, n)
-}
-
-// release gives the arrays back; the scores must not be used again.
-func (s *scores) release(p *pool) {
-	for i := range s.byPart {
-		p.arrays.Put(&s.byPart[i])
-	}
-	s.byPart = nil
-}
-
-// scope is what a caller may see.
-type scope struct {
-	allowed []bool // groups, by their server alone
-	seen    []bool // groups, by the domain that was asked for too
-	visible int    // tools of the groups that are seen
-}
-
-// scope is that of some servers, and of one domain unless it is "".
-func (x *index) scope(servers []string, domain string) scope {
-	s := scope{allowed: make([]bool, len(x.groups))}
-	for _, server := range servers {
-		for _, g := range x.byServer[server] {
-			s.allowed[g] = true
-		}
-	}
-	s.seen = slices.Clone(s.allowed)
-	for g := range s.seen {
-		s.seen[g] = s.seen[g] && (domain == "" || x.groups[g].domain == domain)
-		if s.seen[g] {
-			s.visible += x.groups[g].live
-		}
-	}
-	return s
-}
-
-// hidden lists the servers with tools that are not allowed.
-func (s *scores) hidden() []string {
-	var servers []string
-	for g, group := range s.index.groups {
-		if group.live > 0 && !s.allowed[g] {
-			servers = append(servers, group.server)
-		}
-	}
-	slices.Sort(servers)
-	return slices.Compact(servers)
+	gain float32
 }
 
 // queryTerm is a term of a query and its weight, 1 for most.
@@ -94,70 +37,52 @@ type queryTerm struct {
 	weight float64
 }
 
-// score scores every tool in scope by the terms of a query.
-func (x *index) score(query []queryTerm, servers []string, domain string, p *pool) *scores {
-	s := &scores{scope: x.scope(servers, domain), index: x, byPart: make([][]float32, len(x.parts))}
-	for i := range x.parts {
-		s.byPart[i] = p.array(len(x.parts[i].ids))
-	}
+// score prepares the scores of the tools in scope by the terms of a query.
+func (x *index) score(query []queryTerm, servers []string, domain string) *scores {
+	s := &scores{scope: x.scope(servers, domain), index: x}
 	if s.visible == 0 {
 		return s
 	}
-	for _, q := range query {
-		term, frequency := q.term, 0
+	average := max(1, float64(x.length)/float64(x.live))
+	s.short, s.long = float32(k1*(1-b)), float32(k1*b/average)
+	s.terms = make([]weighted, len(query))
+	for i, q := range query {
+		frequency := 0
 		for i := range x.parts {
-			frequency += x.parts[i].frequency(term)
+			frequency += x.parts[i].frequency(q.term)
 		}
+		s.total += frequency
 		idf := math.Log(1+(float64(x.live-frequency)+.5)/(float64(frequency)+.5)) * q.weight
-		s.terms = append(s.terms, weighted{term, idf})
-		if frequency > 0 {
-			for i := range x.parts {
-				s.addTerm(&x.parts[i], s.byPart[i], term, idf)
-			}
-		}
+		s.terms[i] = weighted{q.term, idf, float32(idf * (k1 + 1))}
 	}
+	slices.SortStableFunc(s.terms, func(a, b weighted) int { return cmp.Compare(b.idf, a.idf) })
 	return s
 }
 
-func (s *scores) addTerm(p *part, to []float32, term string, idf float64) {
-	gain, short, long := s.factors(idf)
-	for _, posting := range p.list(term) {
-		place := posting >> countBits
-		f := p.facts[place]
-		if !s.seen[f.group] || p.isDead(place) {
-			continue
-		}
-		count := float32(posting & maxCount)
-		to[place] += gain * count / (count + short + long*float32(f.length))
-	}
-}
-
-// factors are those of a term in the formula of BM25: the score of a tool is
-// gain · count / (count + short + long · length).
-func (s *scores) factors(idf float64) (gain, short, long float32) {
-	average := max(1, float64(s.index.length)/float64(s.index.live))
-	return float32(idf * (k1 + 1)), float32(k1 * (1 - b)), float32(k1 * b / average)
+// worth is what a posting adds to the score of its tool.
+func (s *scores) worth(gain float32, posting, length uint32) float32 {
+	count := float32(posting & maxCount)
+	return gain * count / (count + s.short + s.long*float32(length))
 }
 
 // byTerm is what each term of the query adds to the score of one tool, in the order
-// of s.terms.
-func (s *scores) byTerm(id uuid.UUID) []float32 {
-	list := make([]float32, len(s.terms))
-	p, place, ok := s.index.find(id)
-	if !ok {
-		return list
-	}
+// of s.terms, and what they come to.
+func (s *scores) byTerm(p int, place uint32) (list []float32, sum float32) {
+	list = make([]float32, len(s.terms))
 	part := &s.index.parts[p]
+	f := part.facts[place]
+	if !s.seen[f.group] {
+		return list, 0
+	}
 	for i, t := range s.terms {
 		postings := part.list(t.term)
-		at, _ := slices.BinarySearch(postings, place<<countBits)
+		at := seek(postings, 0, place)
 		if at < len(postings) && postings[at]>>countBits == place {
-			gain, short, long := s.factors(t.idf)
-			count := float32(postings[at] & maxCount)
-			list[i] = gain * count / (count + short + long*float32(part.facts[place].length))
+			list[i] = s.worth(t.gain, postings[at], f.length)
+			sum += list[i]
 		}
 	}
-	return list
+	return list, sum
 }
 
 // coverage is how much of the query, weighed by how rare its terms are, occurs in
@@ -166,7 +91,7 @@ func (s *scores) coverage(byTerm []float32) float64 {
 	var covered, all float64
 	for i, t := range s.terms {
 		all += t.idf
-		if byTerm[i] > 0 {
+		if i < len(byTerm) && byTerm[i] > 0 {
 			covered += t.idf
 		}
 	}
@@ -174,68 +99,4 @@ func (s *scores) coverage(byTerm []float32) float64 {
 		return 0
 	}
 	return covered / all
-}
-
-// match is a tool with its score.
-type match struct {
-	id    uuid.UUID
-	name  string
-	score float32
-}
-
-// compare orders matches: the better first, then by name and id, so that two
-// searches give the same order.
-func (m match) compare(n match) int {
-	return cmp.Or(cmp.Compare(n.score, m.score), cmp.Compare(m.name, n.name), slices.Compare(m.id[:], n.id[:]))
-}
-
-// worst is a heap of matches with the last in order on top.
-type worst []match
-
-func (w worst) Len() int           { return len(w) }
-func (w worst) Less(i, j int) bool { return w[i].compare(w[j]) > 0 }
-func (w worst) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
-func (w *worst) Push(x any)        { *w = append(*w, x.(match)) }
-func (w *worst) Pop() any {
-	last := (*w)[len(*w)-1]
-	*w = (*w)[:len(*w)-1]
-	return last
-}
-
-// top gives the n best tools with a score, best first.
-func (s *scores) top(n int) []match {
-	return s.best(n, func(_ uuid.UUID, score float32) bool { return score > 0 })
-}
-
-// fill gives the first n tools by name among those without a score that are not
-// taken yet: something to show where little fits.
-func (s *scores) fill(n int, taken func(uuid.UUID) bool) []match {
-	return s.best(n, func(id uuid.UUID, score float32) bool { return score == 0 && !taken(id) })
-}
-
-func (s *scores) best(n int, wanted func(uuid.UUID, float32) bool) []match {
-	var kept worst
-	if n <= 0 {
-		return kept
-	}
-	for i := range s.index.parts {
-		p := &s.index.parts[i]
-		for place, score := range s.byPart[i] {
-			if len(kept) == n && score < kept[0].score || !wanted(p.ids[place], score) ||
-				!s.seen[p.facts[place].group] || p.isDead(uint32(place)) {
-				continue
-			}
-			m := match{p.ids[place], p.names[place], score}
-			if len(kept) < n {
-				heap.Push(&kept, m)
-				continue
-			}
-			if m.compare(kept[0]) < 0 {
-				kept[0] = m
-				heap.Fix(&kept, 0)
-			}
-		}
-	}
-	slices.SortFunc(kept, match.compare)
-	return kept
 }

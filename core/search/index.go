@@ -25,6 +25,7 @@ type index struct {
 	byServer map[string][]uint32 // server to its groups
 	live     int                 // tools
 	length   int64               // of all of them together, in terms
+	scopes   *scopes
 }
 
 // group is the tools of one server in one domain: what a search may see or not.
@@ -47,12 +48,12 @@ type document struct {
 const ratio = 4
 
 // newIndex is the index before anything was read.
-func newIndex() *index { return &index{byServer: make(map[string][]uint32)} }
+func newIndex() *index { return &index{byServer: make(map[string][]uint32), scopes: new(scopes)} }
 
 // apply gives the index after some changes. An id may occur once.
 func (x *index) apply(changes []document, revision int64, stems *stemmer) *index {
 	next := &index{revision: revision, parts: append([]part(nil), x.parts...),
-		groups: append([]group(nil), x.groups...), byServer: maps.Clone(x.byServer), live: x.live, length: x.length}
+		groups: append([]group(nil), x.groups...), byServer: maps.Clone(x.byServer), live: x.live, length: x.length, scopes: new(scopes)}
 	next.remove(changes)
 	b := newBuilder(stems)
 	for i := range changes {

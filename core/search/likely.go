@@ -50,7 +50,7 @@ func (s *search) fit(ranked []*candidate) float64 {
 	for _, c := range ranked[:min(judged, len(ranked))] {
 		fit := float64(c.meaning) / enoughSense
 		if s.words != nil && c.words > 0 {
-			fit += s.words.coverage(s.words.byTerm(c.id)) / enoughWords
+			fit += s.words.coverage(c.byTerm) / enoughWords
 		}
 		most = max(most, fit)
 	}

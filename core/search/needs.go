@@ -161,10 +161,9 @@ func (s *search) wordsByNeed(list []*candidate) [][]float32 {
 		if c.words == 0 {
 			continue
 		}
-		byTerm := s.words.byTerm(c.id)
 		for k := range in {
 			for _, t := range in[k] {
-				scores[k][i] += byTerm[t]
+				scores[k][i] += c.byTerm[t]
 			}
 		}
 	}

@@ -3,8 +3,8 @@ package search
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -39,6 +39,7 @@ type candidate struct {
 	clauses []float32 // cosines to the clauses
 	meaning float32   // the mean of cosine and that to the nearest clause
 	words   float32   // BM25
+	byTerm  []float32 // what each term of the query adds to words
 	known   bool      // the cosines were looked up
 	named   bool      // the query gives its name
 	score   float64   // orders the answer
@@ -81,54 +82,26 @@ func (s *search) gather(ctx context.Context) error {
 	if s.vectors == nil {
 		return nil
 	}
-	near, err := s.engine.config.Store.Nearest(ctx, s.nearestQuery())
+	ask := s.nearestQuery()
+	ask.And = slices.Collect(maps.Keys(s.found))
+	near, err := s.engine.config.Store.Nearest(ctx, ask)
 	if err != nil {
 		return fmt.Errorf("nearest tools: %w", err)
 	}
-	if err := s.learn(near); err != nil {
-		return err
-	}
-	var missing []string
-	for id, c := range s.found {
-		if !c.known {
-			missing = append(missing, id.String())
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	rest, err := s.engine.config.Store.Cosines(ctx, s.model.ID, missing, s.vectors)
-	if err != nil {
-		return fmt.Errorf("cosines of %d tools: %w", len(missing), err)
-	}
-	return s.learn(rest)
+	s.learn(near)
+	return nil
 }
 
-// nearestQuery asks for the nearest of the visible tools. Where most servers are
-// allowed it names the others: sending 10,000 ids, and comparing each row with
-// them, took ten times as long as the search itself.
+// nearestQuery asks for the nearest of the visible tools.
 func (s *search) nearestQuery() postgres.NearestQuery {
-	q := postgres.NearestQuery{ModelID: s.model.ID, Servers: s.query.Servers, Domain: s.query.Domain,
-		Vectors: s.vectors, Limit: s.limit, Exact: true}
+	q := postgres.NearestQuery{ModelID: s.model.ID, Domain: s.query.Domain, Vectors: s.vectors, Limit: s.limit, Exact: true}
 	if s.words == nil {
+		q.Servers = postgres.ParseServers(s.query.Servers)
 		return q
 	}
-	q.Exact = s.words.visible <= exactLimit
-	if hidden := s.words.hidden(); len(hidden) < len(q.Servers)/2 {
-		q.Servers, q.Except = hidden, true
-	}
+	q.Exact = exact(s.words.visible, s.words.index.live, len(s.vectors))
+	q.Servers, q.Except = s.words.servers, s.words.except
 	return q
-}
-
-// allows reports whether tools of a server may be given. One that the index has
-// not heard of can be among the nearest by mistake, or rightly.
-func (s *search) allows(server string) bool {
-	if s.words != nil {
-		if groups := s.words.index.byServer[server]; len(groups) > 0 {
-			return s.words.allowed[groups[0]]
-		}
-	}
-	return slices.Contains(s.query.Servers, server)
 }
 
 // gatherWords proposes the tools with the best word scores.
@@ -138,45 +111,71 @@ func (s *search) gatherWords() {
 		return
 	}
 	for _, m := range s.words.top(s.limit) {
-		s.add(m)
+		s.found[m.id] = s.candidate(m)
 	}
 }
 
-func (s *search) add(m match) {
-	c := &candidate{id: m.id}
-	s.describe(c)
-	s.found[m.id] = c
+// candidate is a tool as the word index knows it.
+func (s *search) candidate(m match) *candidate {
+	c := &candidate{id: m.id, name: m.name, fact: s.words.index.parts[m.part].facts[m.place]}
+	c.server = s.words.index.groups[c.fact.group].server
+	c.byTerm, c.words = s.words.byTerm(m.part, m.place)
+	return c
 }
 
-// describe notes what the word index knows of a tool.
-func (s *search) describe(c *candidate) {
+// exact reports whether to look at the vector of every visible tool, which misses
+// none. That takes time with their number. The graph index takes time with the number
+// of vectors it is asked for, and all the more the smaller the part of all tools that
+// is visible: the others are found too, and left out. Both take the same where the
+// square of the visible is so many times all tools and vectors (measured at 100,000
+// and 300,000 tools). Few enough are always looked at.
+func exact(visible, all, vectors int) bool {
+	const always, balance = 20_000, 1500
+	return visible <= always && all <= always || visible <= always/2 || visible*visible <= balance*all*vectors
+}
+
+// stranger is a tool that the words did not propose; nil if it may not be given. One
+// that the index has not heard of can be among the nearest by mistake, or rightly.
+func (s *search) stranger(t postgres.ToolCosines) *candidate {
+	if s.words != nil {
+		x := s.words.index
+		if p, place, ok := x.find(t.ToolID); ok {
+			if !s.words.allowed[x.parts[p].facts[place].group] {
+				return nil
+			}
+			return s.candidate(x.parts[p].match(p, place, 0))
+		}
+	}
+	server := t.ServerID.String()
+	allowed := false
+	if groups := s.groups(server); len(groups) > 0 {
+		allowed = s.words.allowed[groups[0]]
+	} else {
+		allowed = slices.Contains(s.query.Servers, server)
+	}
+	if !allowed {
+		return nil
+	}
+	return &candidate{id: t.ToolID, server: server}
+}
+
+// groups are those of a server, as far as the word index knows it.
+func (s *search) groups(server string) []uint32 {
 	if s.words == nil {
-		return
+		return nil
 	}
-	x := s.words.index
-	p, place, ok := x.find(c.id)
-	if !ok {
-		return
-	}
-	c.name, c.fact, c.words = x.parts[p].names[place], x.parts[p].facts[place], s.words.byPart[p][place]
-	c.server = x.groups[c.fact.group].server
+	return s.words.index.byServer[server]
 }
 
 // learn notes the cosines of tools, some of which may be new.
-func (s *search) learn(list []postgres.ToolCosines) error {
+func (s *search) learn(list []postgres.ToolCosines) {
 	for _, t := range list {
-		id, err := uuid.Parse(t.ToolID)
-		if err != nil || len(t.Cosines) != len(s.vectors) {
-			return errors.Join(errors.New("the database answered no cosines"), err)
-		}
-		if !s.allows(t.ServerID) {
-			continue
-		}
-		c := s.found[id]
+		c := s.found[t.ToolID]
 		if c == nil {
-			c = &candidate{id: id, server: t.ServerID}
-			s.describe(c)
-			s.found[id] = c
+			if c = s.stranger(t); c == nil {
+				continue
+			}
+			s.found[t.ToolID] = c
 		}
 		c.known = true
 		c.cosine, c.meaning, c.clauses = t.Cosines[0], t.Cosines[0], t.Cosines[1:]
@@ -184,7 +183,6 @@ func (s *search) learn(list []postgres.ToolCosines) error {
 			c.meaning = (c.cosine + slices.Max(c.clauses)) / 2
 		}
 	}
-	return nil
 }
 
 // withoutVectors starts over with the words alone.
@@ -263,9 +261,7 @@ func (s *search) fill(n int) []*candidate {
 	var list []*candidate
 	taken := func(id uuid.UUID) bool { return s.found[id] != nil }
 	for _, m := range s.words.fill(n, taken) {
-		c := &candidate{id: m.id}
-		s.describe(c)
-		list = append(list, c)
+		list = append(list, s.candidate(m))
 	}
 	return list
 }

@@ -24,9 +24,6 @@ const (
 	defaultTopK = 10
 	// Each half proposes four times what is asked for, and at least this many.
 	minCandidates = 100
-	// Up to this many visible tools every vector is looked at: that takes some
-	// 10 ms, and a graph index misses neighbours where a filter takes most of them.
-	exactLimit = 20_000
 	// A search does not wait longer for the embedding service.
 	embedTimeout = 3 * time.Second
 )
@@ -56,7 +53,6 @@ type Engine struct {
 	request map[string]bool // terms
 	actions map[string]actions
 	speller *speller
-	pool    pool
 
 	refreshing chan struct{} // holds one value while somebody refreshes
 	index      atomic.Pointer[index]
@@ -132,7 +128,6 @@ func (e *Engine) Search(ctx context.Context, q Query) (Answer, error) {
 	}
 	s := e.begin(q, index)
 	if s.words != nil {
-		defer s.words.release(&e.pool)
 		if s.words.visible == 0 {
 			return Answer{Suggestion: suggestNothingVisible(q.Domain)}, nil
 		}
@@ -174,7 +169,7 @@ func (e *Engine) begin(q Query, x *index) *search {
 	s := &search{engine: e, query: q, limit: max(minCandidates, 4*q.TopK), needs: clauses(q.Text), named: named(q.Text)}
 	s.asked = e.asked(q.Text, s.needs)
 	if x != nil {
-		s.words = x.score(e.terms(q.Text), q.Servers, q.Domain, &e.pool)
+		s.words = x.score(e.terms(q.Text), q.Servers, q.Domain)
 	}
 	return s
 }

@@ -1,7 +1,9 @@
 package search
 
 import (
+	"cmp"
 	"hash/fnv"
+	"math/bits"
 	"slices"
 
 	"github.com/google/uuid"
@@ -23,6 +25,14 @@ type segment struct {
 	terms    map[string]uint32
 	starts   []uint32 // of a term's postings; one more than there are terms
 	postings []uint32 // in the order of the tools
+
+	// What follows is worked out by seal.
+	groups  []uint32 // that occur, in order
+	from    []uint32 // of a group's members; one more than there are groups
+	members []uint32 // places by group
+	average float32  // length of a tool, as richness has it
+	most    []float32
+	peaks   []float32
 }
 
 // fact is what scoring reads of a tool. The first two numbers lie together because
@@ -38,6 +48,44 @@ const (
 	countBits = 8
 	maxCount  = 1<<countBits - 1
 )
+
+// blockSize is how many postings share a peak.
+const blockSize = 128
+
+// seal works out what searches go by: the tools of each group, and how rich the
+// richest posting of each term is, and of each block of postings.
+func (s *segment) seal() {
+	s.members = make([]uint32, len(s.ids))
+	total := 0
+	for place, f := range s.facts {
+		s.members[place] = uint32(place)
+		total += int(f.length)
+	}
+	slices.SortStableFunc(s.members, func(a, b uint32) int { return cmp.Compare(s.facts[a].group, s.facts[b].group) })
+	for i, place := range s.members {
+		if g := s.facts[place].group; i == 0 || g != s.groups[len(s.groups)-1] {
+			s.groups, s.from = append(s.groups, g), append(s.from, uint32(i))
+		}
+	}
+	s.from = append(s.from, uint32(len(s.members)))
+	s.average = float32(max(1, float64(total)/float64(max(1, len(s.ids)))))
+	s.most = make([]float32, len(s.terms))
+	s.peaks = make([]float32, (len(s.postings)+blockSize-1)/blockSize)
+	for t := range s.most {
+		for i := s.starts[t]; i < s.starts[t+1]; i++ {
+			r := s.richness(s.postings[i])
+			s.most[t], s.peaks[i/blockSize] = max(s.most[t], r), max(s.peaks[i/blockSize], r)
+		}
+	}
+}
+
+// richness is how much of a term a tool has for its length, r in BM25's r / (1 + r).
+// Where tools have become longer on average than they were when the segment was built,
+// none is richer than this times the growth.
+func (s *segment) richness(posting uint32) float32 {
+	length := float32(s.facts[posting>>countBits].length)
+	return float32(posting&maxCount) / (k1*(1-b) + k1*b/s.average*length)
+}
 
 // list is the postings of a term.
 func (s *segment) list(term string) []uint32 {
@@ -131,6 +179,7 @@ func (b *builder) build() *segment {
 		s.postings[next[o.term]] = o.posting
 		next[o.term]++
 	}
+	s.seal()
 	return s
 }
 
@@ -175,10 +224,22 @@ func (p *part) frequency(term string) int {
 	if p.gone == 0 {
 		return len(list)
 	}
-	n := 0
+	n := len(list)
+	if 8*p.gone < n { // quicker to look for the dead than to ask of each
+		at := 0
+		for word, set := range p.dead {
+			for ; set != 0 && at < len(list); set &= set - 1 {
+				place := uint32(word*64 + bits.TrailingZeros64(set))
+				if at = seek(list, at, place); at < len(list) && list[at]>>countBits == place {
+					n--
+				}
+			}
+		}
+		return n
+	}
 	for _, posting := range list {
-		if !p.isDead(posting >> countBits) {
-			n++
+		if p.isDead(posting >> countBits) {
+			n--
 		}
 	}
 	return n
@@ -218,6 +279,7 @@ func merge(parts []part) *segment {
 	for i := range parts {
 		s.copyPostings(&parts[i], places[i], next)
 	}
+	s.seal()
 	return s
 }
 
