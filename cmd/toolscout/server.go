@@ -69,7 +69,8 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 	if err != nil {
 		return nil, err
 	}
-	s.indexer = catalog.NewIndexer(catalog.IndexConfig{Store: db.Store, Embedder: embedder, Make: remake(cfg.Embeddings, trusted), Logger: log,
+	s.indexer = catalog.NewIndexer(catalog.IndexConfig{Store: db.Store, Embedder: embedder, Choose: choose(cfg.Embeddings, db.Store),
+		Make: remake(cfg.Embeddings, trusted, db.Store), Logger: log,
 		Publish: func(ctx context.Context, e core.Event) error { return s.events.Publish(ctx, e) }})
 	s.pool = upstream.New(upstream.Config{
 		Version: versionString(), Logger: log, Getenv: cfg.Lookup(src), Open: box.Open, Trusted: trusted, Guarded: guarded,

@@ -60,6 +60,7 @@ type Engine struct {
 
 	refreshing chan struct{} // holds one value while somebody refreshes
 	index      atomic.Pointer[index]
+	uses       atomic.Pointer[uses]
 }
 
 // New makes an Engine. Its word index is read at the first Refresh or Search.
