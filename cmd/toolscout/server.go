@@ -51,6 +51,7 @@ type server struct {
 	handler   http.Handler
 	publicURL string
 	retention time.Duration
+	usage     bool // counts in search
 	log       *slog.Logger
 }
 
@@ -61,7 +62,7 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 		return nil, err
 	}
 	box := secret.New(key)
-	s := &server{db: db, secrets: box, log: log, publicURL: cmp.Or(cfg.PublicURL, localURL(addr)), retention: cfg.Audit.Retention}
+	s := &server{db: db, secrets: box, log: log, publicURL: cmp.Or(cfg.PublicURL, localURL(addr)), retention: cfg.Audit.Retention, usage: cfg.Search.Usage}
 	trusted := egress.New(egress.Config{AllowPrivate: true})
 	guarded := egress.New(egress.Config{AllowPrivate: cfg.Local(), AllowNetworks: cfg.Gateway.AllowNetworks})
 
@@ -164,6 +165,7 @@ func (s *server) run(ctx context.Context) error {
 	g.Go(func() error { return s.hooks.Run(ctx) })
 	g.Go(func() error { return s.listen(ctx) })
 	g.Go(func() error { return s.prune(ctx) })
+	g.Go(func() error { return s.followUsage(ctx) })
 	return g.Wait()
 }
 
@@ -196,6 +198,28 @@ func (s *server) listen(ctx context.Context) error {
 			s.log.Warn("refresh the word index", "error", err)
 		}
 	})
+}
+
+// usageEvery is how often search learns how much tools are used: that moves by days.
+const usageEvery = 10 * time.Minute
+
+// followUsage has search learn how much tools are used, unless that is not to count.
+func (s *server) followUsage(ctx context.Context) error {
+	if !s.usage {
+		return nil
+	}
+	tick := time.NewTicker(usageEvery)
+	defer tick.Stop()
+	for {
+		if err := s.search.RefreshUsage(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("refresh the use of tools", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
 }
 
 // refreshHooks brings the hooks up to date for events outside calls; a call does so

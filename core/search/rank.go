@@ -221,14 +221,8 @@ func (s *search) ranked() []*candidate {
 		}
 	}
 	s.score(list)
-	if usageMode != "after" {
-	s.prior(list)
-	}
+	s.used(list)
 	s.context(list)
-	if usageMode == "after" {
-	s.prior(list)
-	inOrder(list)
-	}
 	for _, c := range list {
 		c.share = max(0, c.score/max(list[0].score, tiny))
 	}

@@ -60,7 +60,7 @@ type Engine struct {
 
 	refreshing chan struct{} // holds one value while somebody refreshes
 	index      atomic.Pointer[index]
-	uses       atomic.Pointer[uses]
+	uses       atomic.Pointer[uses] // nil where use counts nothing
 }
 
 // New makes an Engine. Its word index is read at the first Refresh or Search.

@@ -77,6 +77,9 @@ func Parse(data string) (*Model, error) {
 	for i, name := range names {
 		m.index[name] = uint32(i)
 		m.scale[i] = math.Float32frombits(binary.LittleEndian.Uint32([]byte(scales[4*i : 4*i+4])))
+		if !(m.scale[i] >= 0 && m.scale[i] < 1e6) { // no vector with it could be compared
+			return nil, fmt.Errorf("the scale of %q is %g", name, m.scale[i])
+		}
 	}
 	return m, nil
 }
