@@ -53,6 +53,19 @@ type AdaptedTable struct {
 	Gain, P   float64
 }
 
+// Table gives the adapted table that search uses. NotFound where it uses none.
+func (a *Admin) Table(ctx context.Context, req core.Request) (table []byte, err error) {
+	err = a.read(ctx, req, "index.table", func() error {
+		_, active, err := a.indexer.Active()
+		if err != nil {
+			return err
+		}
+		table, err = a.store.TableData(ctx, active.ID)
+		return err
+	})
+	return table, err
+}
+
 // Adapt has search use an adapted table. Every instance makes its vectors beside those
 // in use, and then switches. Conflict when another model than the built-in one is in
 // use, or the program has another table than the one that was adapted.

@@ -44,7 +44,7 @@ func (s *Store) TableData(ctx context.Context, modelID int64) ([]byte, error) {
 	var data []byte
 	err := s.pool.QueryRow(ctx, `select data from embedding_tables where model_id = $1`, modelID).Scan(&data)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, notFound("table of this embedding model")
+		return nil, notFound("adapted table of this embedding model")
 	}
 	return data, wrap("read an adapted table", err)
 }

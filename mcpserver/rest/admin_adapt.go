@@ -29,6 +29,16 @@ func (a *api) catalogTools(ctx context.Context, c call[Page, none]) (List[Catalo
 	}), err
 }
 
+// Table is a table of the built-in model.
+type Table struct {
+	Table []byte `json:"table" doc:"The table, in the format that embeddings/builtin describes."`
+}
+
+func (a *api) table(ctx context.Context, c call[none, none]) (Table, error) {
+	table, err := a.admin.Table(ctx, c.Request)
+	return Table{table}, err
+}
+
 // TableInput is a table of the built-in model that was adapted to the catalog.
 type TableInput struct {
 	Base      string  `json:"base" doc:"The model that it was adapted from." example:"builtin/words-256-v2"`

@@ -124,9 +124,11 @@ func (a *api) adminRoutes() []route {
 			summary: "Try a search among the tools of every active server"},
 		{method: "GET", path: "/v1/admin/embeddings/tools", id: "listIndexedTools", action: "index.tools", tag: index, status: 200, endpoint: handle(a.catalogTools),
 			summary: "List the tools of every active server with what they are indexed by"},
+		{method: "GET", path: "/v1/admin/embeddings/table", id: "getTable", action: "index.table", tag: index, status: 200, problems: absent, endpoint: handle(a.table),
+			summary: "Read the adapted table that search uses", about: "404 where it uses the one in the program, or another model."},
 		{method: "POST", path: "/v1/admin/embeddings/table", id: "adaptModel", action: "index.adapt", tag: index, status: 202, problems: conflicts, maxBody: maxTable, endpoint: handle(a.adapt),
 			summary: "Search with an adapted table of the built-in model", about: "toolscout train makes and measures it. Every instance makes its vectors in the background, searches with the table before until they are complete, and then switches."},
-		{method: "DELETE", path: "/v1/admin/embeddings/table", id: "revertModel", action: "index.revert", tag: index, status: 202, endpoint: handle(a.revert),
+		{method: "DELETE", path: "/v1/admin/embeddings/table", id: "revertModel", action: "index.revert", tag: index, status: 202, problems: absent, endpoint: handle(a.revert),
 			summary: "Go back to the table before", about: "That is the one in the program where there is none. It answers with the model that is turned away from."},
 
 		{method: "GET", path: "/v1/admin/audit", id: "listAudit", action: "audit.list", tag: audit, status: 200, endpoint: handle(a.audit),
