@@ -230,9 +230,9 @@ func (m *Material) splitTools() (trial, error) {
 		t.set.Queries[i], t.set.Queries[j] = t.set.Queries[j], t.set.Queries[i]
 	})
 	t.set.Queries = t.set.Queries[:min(mostHeldOut, len(t.set.Queries))]
-	if len(t.set.Queries) < LeastQuestions || len(t.learned) < LeastQuestions {
-		return trial{}, core.Errorf(core.InvalidParams, "%d tools with a description are held out of %d: at least %d are needed to tell a better table from chance",
-			len(t.set.Queries), len(m.Tools), LeastQuestions).WithHint("register more servers, or learn from usage with --usage")
+	if len(t.set.Queries) < LeastQuestions || len(t.learned) == 0 {
+		return trial{}, core.Errorf(core.InvalidParams, "of %d tools %d with a description are held out and %d unlike them left to learn from: at least %d are needed to tell a better table from chance",
+			len(m.Tools), len(t.set.Queries), len(t.learned), LeastQuestions).WithHint("register more servers, or learn from usage with --usage")
 	}
 	return t, nil
 }
