@@ -107,7 +107,7 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 	adm := admin.New(admin.Config{Store: db.Store, Pool: s.pool, Syncer: s.syncer, Indexer: s.indexer, Search: s.search, Audit: s.audit, Secrets: box, Book: book,
 		Policy: admin.Policy{LoopbackOnly: cfg.Local(), AllowStdio: cfg.Gateway.AllowStdioFromAPI, Networks: cfg.Gateway.AllowNetworks}, Logger: log})
 	d, err := door.New(door.Config{Authenticate: db.Authenticate, PublicURL: cfg.PublicURL, AllowedHosts: []string{addr},
-		AllowedOrigins: cfg.AllowedOrigins, LoopbackOnly: cfg.LoopbackOnly(), Logger: log})
+		AllowedOrigins: cfg.AllowedOrigins, LoopbackOnly: cfg.LoopbackOnly(), MaxBodies: rest.MaxBodies(), Logger: log})
 	if err != nil {
 		return nil, err
 	}

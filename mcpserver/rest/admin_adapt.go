@@ -10,6 +10,12 @@ import (
 // maxTable bounds a body with a table: 16 MiB, written as base64.
 const maxTable = 24 << 20
 
+const tablePath = "/v1/admin/embeddings/table"
+
+// MaxBodies are the paths whose bodies may be larger than others, and how large, in
+// bytes: whoever bounds bodies before this package has to let them through.
+func MaxBodies() map[string]int64 { return map[string]int64{tablePath: maxTable} }
+
 // CatalogTool is a tool as it is indexed.
 type CatalogTool struct {
 	ID                string          `json:"id" format:"uuid" doc:"Its id."`
