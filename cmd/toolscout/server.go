@@ -201,7 +201,7 @@ func (s *server) listen(ctx context.Context) error {
 }
 
 // usageEvery is how often search learns how much tools are used: that moves by days.
-const usageEvery = 10 * time.Minute
+const usageEvery = 15 * time.Minute
 
 // followUsage has search learn how much tools are used, unless that is not to count.
 func (s *server) followUsage(ctx context.Context) error {

@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"testing"
 	"time"
@@ -109,7 +108,7 @@ func TestOldTablesGo(t *testing.T) {
 	}
 }
 
-func TestToolUses(t *testing.T) {
+func TestToolUsers(t *testing.T) {
 	t.Parallel()
 	s := pgtest.New(t)
 	server, err := s.CreateServer(t.Context(), core.Request{}.Entry(core.LevelConfig, "server.create"),
@@ -118,33 +117,32 @@ func TestToolUses(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	use := func(tool, who string, daysAgo, times int, outcome core.Outcome) (rows []core.UsageEntry) {
+	use := func(tool, who, tenant string, daysAgo, times int, outcome core.Outcome) (rows []core.UsageEntry) {
 		for range times {
-			rows = append(rows, core.UsageEntry{AuditEntry: core.AuditEntry{Time: now.AddDate(0, 0, -daysAgo), TenantID: server.TenantID,
+			rows = append(rows, core.UsageEntry{AuditEntry: core.AuditEntry{Time: now.AddDate(0, 0, -daysAgo), TenantID: tenant,
 				Level: core.LevelMeta, Action: "execute_tool", ActorID: who, ToolID: tool, Outcome: outcome}})
 		}
 		return rows
 	}
+	ours := server.TenantID
 	rows := slices.Concat(
-		use("loop", "ann", 0, 500, core.OutcomeOK),
-		use("liked", "ann", 0, 1, core.OutcomeOK), use("liked", "bob", 0, 1, core.OutcomeOK),
-		use("fading", "ann", 14, 1, core.OutcomeOK),
-		use("daily", "ann", 0, 1, core.OutcomeOK), use("daily", "ann", 1, 1, core.OutcomeOK), use("daily", "ann", 2, 1, core.OutcomeOK),
-		use("old", "ann", 61, 1, core.OutcomeOK), use("broken", "ann", 0, 9, core.OutcomeFailed), use("", "ann", 0, 9, core.OutcomeOK),
+		use("loop", "ann", ours, 0, 500, core.OutcomeOK),
+		use("liked", "ann", ours, 0, 1, core.OutcomeOK), use("liked", "bob", ours, 0, 2, core.OutcomeOK),
+		use("old", "ann", ours, 2, 1, core.OutcomeOK), use("broken", "ann", ours, 0, 9, core.OutcomeFailed),
+		use("", "ann", ours, 0, 9, core.OutcomeOK), use("stranger", "eve", "another tenant", 0, 1, core.OutcomeOK),
 	)
 	if err := s.AppendAudit(t.Context(), nil, rows); err != nil {
 		t.Fatal(err)
 	}
-	list, err := s.ToolUses(t.Context())
+	list, err := s.ToolUsers(t.Context(), now.AddDate(0, 0, -1), now.Add(time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]float64{}
+	got := map[string]int{}
 	for _, u := range list {
-		got[u.ToolID] = math.Round(100*u.Uses) / 100
+		got[u.ToolID] = u.People
 	}
-	want := map[string]float64{"loop": .69, "liked": 1.39, "fading": .41, "daily": 1.35}
-	if d := cmp.Diff(got, want); d != "" {
+	if d := cmp.Diff(got, map[string]int{"loop": 1, "liked": 2}); d != "" {
 		t.Errorf("(-got +want)\n%s", d)
 	}
 }

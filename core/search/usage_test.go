@@ -16,11 +16,16 @@ import (
 // know of it.
 func use(t *testing.T, rig *evaluate.Rig, c *evaluate.Catalog, tool string, people int) {
 	t.Helper()
+	useOn(t, rig, c, tool, people, time.Now())
+}
+
+func useOn(t *testing.T, rig *evaluate.Rig, c *evaluate.Catalog, tool string, people int, at time.Time) {
+	t.Helper()
 	rows := make([]core.UsageEntry, people)
 	for id, origin := range c.Origins {
 		for i := range rows {
 			if origin == tool {
-				rows[i] = core.UsageEntry{AuditEntry: core.AuditEntry{Time: time.Now(), TenantID: core.DefaultTenant, Level: core.LevelMeta,
+				rows[i] = core.UsageEntry{AuditEntry: core.AuditEntry{Time: at, TenantID: core.DefaultTenant, Level: core.LevelMeta,
 					Action: "execute_tool", ActorID: fmt.Sprint("person ", i), ToolID: id}}
 			}
 		}
@@ -58,6 +63,55 @@ func TestOfTwinsTheUsedOneComesFirst(t *testing.T) {
 	}
 	if got := first("mail somebody", catalog.Servers[:1]); got != "one" {
 		t.Errorf("where only one is seen %s comes first", got)
+	}
+}
+
+// TestUseIsForgotten: a few people of today say more than more of them long ago. What
+// the past was is read anew by another instance, and comes to the same.
+func TestUseIsForgotten(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	rig := newRig(t, store)
+	catalog := fill(t, rig, []evaluate.Tool{
+		{ID: "once", Name: "send_email", Description: "Send an email message to a recipient.", Server: "xq"},
+		{ID: "now", Name: "send_email", Description: "Send an email message to a recipient.", Server: "xz"},
+	})
+	today := time.Now().UTC()
+	useOn(t, rig, catalog, "once", 8, today.AddDate(0, 0, -42))
+	useOn(t, rig, catalog, "once", 500, today.AddDate(0, 0, -62))
+	use(t, rig, catalog, "now", 2)
+	other := newRig(t, store)
+	for _, r := range []*evaluate.Rig{rig, other} {
+		if err := r.Engine.RefreshUsage(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		answer := find(t, r.Engine, search.Query{Text: "mail somebody", Servers: catalog.Servers, TopK: 2})
+		if got := hits(catalog, answer); got[0] != "now" {
+			t.Errorf("found %q", got)
+		}
+	}
+	use(t, rig, catalog, "once", 9)
+	answer := find(t, rig.Engine, search.Query{Text: "mail somebody", Servers: catalog.Servers, TopK: 2})
+	if got := hits(catalog, answer); got[0] != "once" {
+		t.Errorf("after more use, found %q", got)
+	}
+}
+
+// TestTheServerThatIsNamedOvercomesUsage of its twin.
+func TestTheServerThatIsNamedOvercomesUsage(t *testing.T) {
+	t.Parallel()
+	rig := newRig(t, pgtest.New(t))
+	tools := []evaluate.Tool{{ID: "chat", Name: "chat", Description: "Talk to somebody.", Server: "chatter"}}
+	for _, server := range []string{"outlook", "gmail"} {
+		tools = append(tools, evaluate.Tool{ID: server, Name: "send_email", Description: "Send an email message to a recipient.", Server: server})
+	}
+	catalog := fill(t, rig, tools)
+	use(t, rig, catalog, "gmail", 300)
+	for query, want := range map[string]string{"send an email": "gmail", "send an email with outlook": "outlook", "email by gmail": "gmail"} {
+		answer := find(t, rig.Engine, search.Query{Text: query, Servers: catalog.Servers, TopK: 3})
+		if got := hits(catalog, answer); got[0] != want {
+			t.Errorf("%q finds %q, want %s first", query, got, want)
+		}
 	}
 }
 

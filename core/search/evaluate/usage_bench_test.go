@@ -110,16 +110,20 @@ func (w *usageWorld) ask(b *testing.B, queries []evaluate.Query) []evaluate.Scor
 // BenchmarkUsage is what the use of tools is worth as a prior: half of a set's queries
 // were asked and what is right was run, the other half are measured without and with
 // that. Of used and of cold half of the tools were never used: the queries that need
-// one of the others, and those that need none. Of twins every tool is there twice, and
-// only one of the two is ever used, and right.
+// one of the others, and those that need none. Of twins every tool is there twice, on
+// two servers of which one is ever used, and right (each tool has its own where a set
+// knows no servers).
 func BenchmarkUsage(b *testing.B) {
 	for _, set := range shuffledSets(b) {
 		random := rand.New(rand.NewPCG(7, 7))
 		half := len(set.Queries) / 2
 		past, next := set.Queries[:half], set.Queries[half:]
-		cold := map[string]bool{}
+		cold, copied := map[string]bool{}, map[string]bool{}
 		for _, t := range set.Tools {
 			cold[t.ID] = random.IntN(2) == 0
+			if _, drawn := copied[t.Server]; t.Server != "" && !drawn {
+				copied[t.Server] = random.IntN(2) == 0
+			}
 		}
 		var used, unused []evaluate.Query
 		for _, q := range next {
@@ -136,7 +140,7 @@ func BenchmarkUsage(b *testing.B) {
 		compareUsage(b, set.Name+"/all", set.Tools, past, next, nil)
 		compareUsage(b, set.Name+"/used", set.Tools, past, used, cold)
 		compareUsage(b, set.Name+"/cold", set.Tools, past, unused, cold)
-		tools, rightOf := twins(set.Tools, cold)
+		tools, rightOf := twins(set.Tools, cold, copied)
 		compareUsage(b, set.Name+"/twins", tools, renamed(past, rightOf), renamed(next, rightOf), nil)
 	}
 }
@@ -160,14 +164,14 @@ func compareUsage(b *testing.B, name string, tools []evaluate.Tool, past, next [
 }
 
 // twins are tools with a copy of each on another server, and which of the two is right.
-func twins(tools []evaluate.Tool, copied map[string]bool) (all []evaluate.Tool, rightOf map[string]string) {
+func twins(tools []evaluate.Tool, copiedTools, copiedServers map[string]bool) (all []evaluate.Tool, rightOf map[string]string) {
 	rightOf = map[string]string{}
 	for _, t := range tools {
 		twin := t
 		twin.ID, twin.Server = t.ID+" twin", t.Server+" 00000"
 		all = append(all, t, twin)
 		rightOf[t.ID] = t.ID
-		if copied[t.ID] {
+		if copied, known := copiedServers[t.Server]; copied || !known && copiedTools[t.ID] {
 			rightOf[t.ID] = twin.ID
 		}
 	}
