@@ -42,7 +42,7 @@ func company(plain bool) (tools []evaluate.Tool, usage []evaluate.Query) {
 		for _, doing := range doings {
 			noun, verb := thing.name, doing.name
 			if plain {
-				noun, verb, _ = strings.Cut(thing.said, ",")
+				noun, _, _ = strings.Cut(thing.said, ",")
 				verb, _, _ = strings.Cut(doing.said, ",")
 			}
 			id := verb + "_" + noun
