@@ -189,14 +189,15 @@ func renamed(queries []evaluate.Query, ids map[string]string) []evaluate.Query {
 
 // BenchmarkAdapt adapts the table to a set's catalog alone, and to half of its queries
 // too: own is the gain on what Adapt holds out by itself, other that on the other half
-// of the queries. Sets of thousands of tools, which take minutes, are left out.
+// of the queries. Sets of thousands of tools, which take minutes, are left out, and those
+// with too few to hold some out.
 func BenchmarkAdapt(b *testing.B) {
 	now, err := builtin.New()
 	if err != nil {
 		b.Fatal(err)
 	}
 	for _, set := range shuffledSets(b) {
-		if len(set.Tools) > 1000 {
+		if len(set.Tools) > 1000 || len(set.Tools) < 150 {
 			continue
 		}
 		half := len(set.Queries) / 2
