@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -149,7 +150,7 @@ func refusal(res *http.Response, raw []byte) error {
 
 // all walks the pages of a list, up to most items (0: all of them).
 func all[T any](ctx context.Context, a *api, path string, query url.Values, most int) ([]T, error) {
-	if query == nil {
+	if query = maps.Clone(query); query == nil { // the caller's stays without a cursor
 		query = url.Values{}
 	}
 	var out []T

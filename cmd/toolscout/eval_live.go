@@ -141,27 +141,37 @@ func (a *api) toolID(ctx context.Context, name string) (id string, why, err erro
 	return "", nil, err
 }
 
-// questionsOfUsage draws questions from the audit: what was searched for, and then
-// run. Tools that the caller does not have, or nobody has any more, are left out.
-func (a *api) questionsOfUsage(ctx context.Context, f *evalFlags) ([]evaluate.Query, error) {
-	back, err := ago("since", f.since)
+// draw draws questions from the audit: what was searched for, and then run, the latest
+// first.
+func (a *api) draw(ctx context.Context, since string, say func(string)) ([]evaluate.Query, error) {
+	back, err := ago("since", since)
 	if err != nil {
 		return nil, err
 	}
-	since := url.Values{"since": {time.Now().Add(-back).UTC().Format(time.RFC3339)}, "outcome": {"ok"}}
-	asked, unknown, err := a.asked(ctx, since)
+	filter := url.Values{"since": {time.Now().Add(-back).UTC().Format(time.RFC3339)}, "outcome": {"ok"}}
+	asked, unknown, err := a.asked(ctx, filter)
 	if err != nil {
 		return nil, err
 	}
-	used, err := a.used(ctx, since)
+	used, err := a.used(ctx, filter)
 	if err != nil {
 		return nil, err
 	}
 	drawn := evaluate.FromUsage(asked, used)
-	f.Progress(fmt.Sprintf("the last %s: %d searches, of which %d with their words, and %d calls of tools; %d questions",
-		f.since, len(asked)+unknown, len(asked), len(used), len(drawn)))
+	say(fmt.Sprintf("the last %s: %d searches, of which %d with their words, and %d calls of tools; %d questions",
+		since, len(asked)+unknown, len(asked), len(used), len(drawn)))
 	if len(drawn) == 0 && unknown > 0 {
 		return nil, errors.New(howToKeepQueries)
+	}
+	return drawn, nil
+}
+
+// questionsOfUsage draws questions from the audit. Those with tools that the caller does
+// not have, or nobody has any more, are left out.
+func (a *api) questionsOfUsage(ctx context.Context, f *evalFlags) ([]evaluate.Query, error) {
+	drawn, err := a.draw(ctx, f.since, f.Progress)
+	if err != nil {
+		return nil, err
 	}
 	questions, gone, err := a.present(ctx, drawn)
 	if err != nil {

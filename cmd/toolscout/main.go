@@ -78,7 +78,7 @@ func (p *program) root() *cobra.Command {
 		return fmt.Errorf("%w (see %s --help)", err, c.CommandPath())
 	})
 	root.AddGroup(&cobra.Group{ID: "run", Title: "Run:"}, &cobra.Group{ID: "use", Title: "Talk to a running server:"})
-	for _, c := range []*cobra.Command{p.serve(), p.stdio(), p.doctor(), p.eval(), p.version()} {
+	for _, c := range []*cobra.Command{p.serve(), p.stdio(), p.doctor(), p.eval(), p.train(), p.version()} {
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}

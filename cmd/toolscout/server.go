@@ -51,6 +51,7 @@ type server struct {
 	handler   http.Handler
 	publicURL string
 	retention time.Duration
+	usage     bool // counts in search
 	log       *slog.Logger
 }
 
@@ -61,7 +62,7 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 		return nil, err
 	}
 	box := secret.New(key)
-	s := &server{db: db, secrets: box, log: log, publicURL: cmp.Or(cfg.PublicURL, localURL(addr)), retention: cfg.Audit.Retention}
+	s := &server{db: db, secrets: box, log: log, publicURL: cmp.Or(cfg.PublicURL, localURL(addr)), retention: cfg.Audit.Retention, usage: cfg.Search.Usage}
 	trusted := egress.New(egress.Config{AllowPrivate: true})
 	guarded := egress.New(egress.Config{AllowPrivate: cfg.Local(), AllowNetworks: cfg.Gateway.AllowNetworks})
 
@@ -69,7 +70,8 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 	if err != nil {
 		return nil, err
 	}
-	s.indexer = catalog.NewIndexer(catalog.IndexConfig{Store: db.Store, Embedder: embedder, Make: remake(cfg.Embeddings, trusted), Logger: log,
+	s.indexer = catalog.NewIndexer(catalog.IndexConfig{Store: db.Store, Embedder: embedder, Choose: choose(cfg.Embeddings, db.Store),
+		Make: remake(cfg.Embeddings, trusted, db.Store), Logger: log,
 		Publish: func(ctx context.Context, e core.Event) error { return s.events.Publish(ctx, e) }})
 	s.pool = upstream.New(upstream.Config{
 		Version: versionString(), Logger: log, Getenv: cfg.Lookup(src), Open: box.Open, Trusted: trusted, Guarded: guarded,
@@ -105,7 +107,7 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 	adm := admin.New(admin.Config{Store: db.Store, Pool: s.pool, Syncer: s.syncer, Indexer: s.indexer, Search: s.search, Audit: s.audit, Secrets: box, Book: book,
 		Policy: admin.Policy{LoopbackOnly: cfg.Local(), AllowStdio: cfg.Gateway.AllowStdioFromAPI, Networks: cfg.Gateway.AllowNetworks}, Logger: log})
 	d, err := door.New(door.Config{Authenticate: db.Authenticate, PublicURL: cfg.PublicURL, AllowedHosts: []string{addr},
-		AllowedOrigins: cfg.AllowedOrigins, LoopbackOnly: cfg.LoopbackOnly(), Logger: log})
+		AllowedOrigins: cfg.AllowedOrigins, LoopbackOnly: cfg.LoopbackOnly(), MaxBodies: rest.MaxBodies(), Logger: log})
 	if err != nil {
 		return nil, err
 	}
@@ -163,6 +165,7 @@ func (s *server) run(ctx context.Context) error {
 	g.Go(func() error { return s.hooks.Run(ctx) })
 	g.Go(func() error { return s.listen(ctx) })
 	g.Go(func() error { return s.prune(ctx) })
+	g.Go(func() error { return s.followUsage(ctx) })
 	return g.Wait()
 }
 
@@ -195,6 +198,28 @@ func (s *server) listen(ctx context.Context) error {
 			s.log.Warn("refresh the word index", "error", err)
 		}
 	})
+}
+
+// usageEvery is how often search learns how much tools are used: that moves by days.
+const usageEvery = 15 * time.Minute
+
+// followUsage has search learn how much tools are used, unless that is not to count.
+func (s *server) followUsage(ctx context.Context) error {
+	if !s.usage {
+		return nil
+	}
+	tick := time.NewTicker(usageEvery)
+	defer tick.Stop()
+	for {
+		if err := s.search.RefreshUsage(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("refresh the use of tools", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
 }
 
 // refreshHooks brings the hooks up to date for events outside calls; a call does so

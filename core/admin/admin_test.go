@@ -56,6 +56,10 @@ func TestNobodyButAnAdmin(t *testing.T) {
 		"index.models":   func() error { _, err := b.Models(ctx, req); return err },
 		"index.start":    func() error { _, err := b.StartIndex(ctx, req, false); return err },
 		"index.status":   func() error { _, err := b.IndexStatus(ctx, req); return err },
+		"index.tools":    func() error { _, err := b.CatalogTools(ctx, req, core.Page{}); return err },
+		"index.table":    func() error { _, err := b.Table(ctx, req); return err },
+		"index.adapt":    func() error { _, err := b.Adapt(ctx, req, admin.AdaptedTable{}); return err },
+		"index.revert":   func() error { _, err := b.Revert(ctx, req); return err },
 		"index.search":   func() error { _, err := b.TrySearch(ctx, req, admin.Trial{Query: "x"}); return err },
 		"audit.list":     func() error { _, err := b.Audit(ctx, req, postgres.AuditFilter{}, core.Page{}); return err },
 		"usage.list":     func() error { _, err := b.Usage(ctx, req, postgres.AuditFilter{}, core.Page{}); return err },
@@ -354,6 +358,7 @@ type bundle struct {
 	store *postgres.Store
 	audit *audit.Writer
 	box   *secret.Box
+	index *catalog.Indexer
 	admin core.Request
 }
 
@@ -368,6 +373,7 @@ func newBundle(t *testing.T, policy admin.Policy) *bundle {
 	env := func(name string) (string, bool) { return "token", name == "TOKEN" || name == "REF" }
 	pool := upstream.New(upstream.Config{Version: "test", Trusted: open, Guarded: open, Getenv: env, Open: b.box.Open})
 	indexer := catalog.NewIndexer(catalog.IndexConfig{Store: b.store, Embedder: model})
+	b.index = indexer
 	syncer := catalog.NewSyncer(catalog.SyncConfig{Store: b.store, Pool: pool, Poke: indexer.Poke})
 	b.audit = audit.NewWriter(audit.Config{Append: b.store.AppendAudit})
 	b.Admin = admin.New(admin.Config{Store: b.store, Pool: pool, Syncer: syncer, Indexer: indexer, Audit: b.audit,

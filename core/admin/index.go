@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolscout/toolscout/core"
@@ -120,18 +121,27 @@ func (t *Trial) validate() []core.Fault {
 	return f
 }
 
-func (a *Admin) trySearch(ctx context.Context, req core.Request, t Trial) (TrialAnswer, error) {
+// activeServers lists the active servers of the caller's tenant, and says at which
+// revision of the catalog.
+func (a *Admin) activeServers(ctx context.Context, req core.Request) ([]core.Server, int64, error) {
 	servers, catalog, err := a.store.AllServers(ctx)
 	if err != nil {
-		return TrialAnswer{}, fmt.Errorf("list the servers: %w", err)
+		return nil, 0, fmt.Errorf("list the servers: %w", err)
+	}
+	return slices.DeleteFunc(servers, func(s core.Server) bool {
+		return s.Status != core.Active || s.TenantID != req.Principal.TenantID
+	}), catalog, nil
+}
+
+func (a *Admin) trySearch(ctx context.Context, req core.Request, t Trial) (TrialAnswer, error) {
+	servers, catalog, err := a.activeServers(ctx, req)
+	if err != nil {
+		return TrialAnswer{}, err
 	}
 	names := make(map[string]string, len(servers))
-	ids := make([]string, 0, len(servers))
-	for _, s := range servers {
-		if s.Status == core.Active && s.TenantID == req.Principal.TenantID {
-			names[s.ID] = s.Name
-			ids = append(ids, s.ID)
-		}
+	ids := make([]string, len(servers))
+	for i, s := range servers {
+		names[s.ID], ids[i] = s.Name, s.ID
 	}
 	found, err := a.engine.Search(ctx, search.Query{Text: t.Query, Domain: t.Domain, Servers: ids, TopK: t.TopK,
 		MinSimilarity: t.MinSimilarity, Weight: t.Weight, AtLeast: catalog})

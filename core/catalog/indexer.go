@@ -27,9 +27,13 @@ type IndexConfig struct {
 	Store *postgres.Store
 	// Embedder is the model to index with.
 	Embedder embeddings.Embedder
+	// Choose, if set, names the model to index with in place of Embedder; Make makes
+	// it. It is asked whenever the Indexer looks, so that a choice in the database holds
+	// for every instance.
+	Choose func(context.Context) (core.Model, error)
 	// Make, if set, makes a model on record again, so that it can be searched with
 	// until the vectors of Embedder are complete.
-	Make func(core.Model) (embeddings.Embedder, error)
+	Make func(context.Context, core.Model) (embeddings.Embedder, error)
 	// Publish, if set, makes known how indexing comes along.
 	Publish func(context.Context, core.Event) error
 	Logger  *slog.Logger
@@ -43,8 +47,8 @@ type IndexConfig struct {
 // those of the active one, which is kept in step and searched with until then.
 type Indexer struct {
 	store    *postgres.Store
-	embedder embeddings.Embedder
-	remake   func(core.Model) (embeddings.Embedder, error)
+	choose   func(context.Context) (core.Model, error) // nil: embedder stays
+	remake   func(context.Context, core.Model) (embeddings.Embedder, error)
 	publish  func(context.Context, core.Event) error
 	log      *slog.Logger
 	wake     chan struct{} // capacity 1: the catalog has changed
@@ -52,7 +56,8 @@ type Indexer struct {
 	building sync.WaitGroup
 
 	mu       sync.Mutex
-	target   core.Model // of embedder; its ID is 0 until it is on record
+	embedder embeddings.Embedder // to index with; only Run changes it
+	target   core.Model          // of embedder; its ID is 0 until it is on record
 	served   served
 	failed   map[toolModel]failure
 	running  bool
@@ -73,10 +78,10 @@ type served struct {
 
 // NewIndexer makes an Indexer.
 func NewIndexer(cfg IndexConfig) *Indexer {
-	x := &Indexer{store: cfg.Store, embedder: cfg.Embedder, remake: cfg.Make, publish: cfg.Publish, log: cfg.Logger,
+	x := &Indexer{store: cfg.Store, embedder: cfg.Embedder, choose: cfg.Choose, remake: cfg.Make, publish: cfg.Publish, log: cfg.Logger,
 		wake: make(chan struct{}, 1), again: make(chan struct{}, 1), failed: map[toolModel]failure{}, moved: make(chan struct{})}
 	if x.remake == nil {
-		x.remake = func(m core.Model) (embeddings.Embedder, error) {
+		x.remake = func(_ context.Context, m core.Model) (embeddings.Embedder, error) {
 			return nil, core.Errorf(core.Unavailable, "the model %s is not configured any more", fullName(m))
 		}
 	}
@@ -150,7 +155,7 @@ func (x *Indexer) Active() (embeddings.Embedder, core.Model, error) {
 // model is not known yet, because its service never answered.
 func (x *Indexer) Reindex(ctx context.Context, full bool) error {
 	x.mu.Lock()
-	target, cause := x.target, x.err
+	target, cause, name := x.target, x.err, x.embedder.Name()
 	x.failed = map[toolModel]failure{}
 	x.mu.Unlock()
 	defer nudge(x.again)
@@ -158,7 +163,7 @@ func (x *Indexer) Reindex(ctx context.Context, full bool) error {
 		return nil
 	}
 	if target.ID == 0 {
-		return core.Errorf(core.Unavailable, "the embedding model %s has not answered yet", x.embedder.Name()).Because(cause)
+		return core.Errorf(core.Unavailable, "the embedding model %s has not answered yet", name).Because(cause)
 	}
 	if err := x.store.OutdateVectors(ctx, target.ID); err != nil {
 		return fmt.Errorf("mark every vector as out of date: %w", err)
@@ -240,6 +245,9 @@ func (x *Indexer) pass(ctx context.Context) error {
 func (x *Indexer) work(ctx context.Context) error {
 	// Searches can use what is there before the configured model has answered.
 	if err := x.refresh(ctx); err != nil {
+		return err
+	}
+	if err := x.follow(ctx); err != nil {
 		return err
 	}
 	target, err := x.prepare(ctx)

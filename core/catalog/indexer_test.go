@@ -83,7 +83,7 @@ func TestIndexerSwitchesModelsWhenTheNewOneIsComplete(t *testing.T) {
 
 	service := embedtest.New(t)
 	gate := &gated{Embedder: remote(t, service, "big"), reached: make(chan struct{}), open: make(chan struct{})}
-	x := b.start(t, catalog.IndexConfig{Embedder: gate, Make: func(m core.Model) (embeddings.Embedder, error) { return local(t), nil }})
+	x := b.start(t, catalog.IndexConfig{Embedder: gate, Make: func(_ context.Context, m core.Model) (embeddings.Embedder, error) { return local(t), nil }})
 	<-gate.reached // some vectors are there, some not
 	e, model, err := x.Active()
 	if err != nil || model.Provider != "builtin" || e.Name() != builtin.Name {

@@ -15,6 +15,35 @@ type prober interface {
 	Probe(ctx context.Context) error
 }
 
+// follow makes the model that is chosen the one to index with.
+func (x *Indexer) follow(ctx context.Context) error {
+	if x.choose == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	chosen, err := x.choose(ctx)
+	if err != nil {
+		return fmt.Errorf("ask which model to index with: %w", err)
+	}
+	x.mu.Lock()
+	building, served := x.index.building, x.served
+	x.mu.Unlock()
+	if fullName(chosen) == x.embedder.Name() || building { // its end wakes us
+		return nil
+	}
+	e := served.embedder
+	if served.err != nil || fullName(served.model) != fullName(chosen) {
+		if e, err = x.remake(ctx, chosen); err != nil {
+			return err
+		}
+	}
+	x.move(func() {
+		x.embedder, x.target, x.switched, x.index = e, core.Model{}, false, vectorIndex{}
+	})
+	return nil
+}
+
 // prepare puts the configured model on record; the first model there is becomes
 // the active one at once.
 func (x *Indexer) prepare(ctx context.Context) (core.Model, error) {
@@ -75,7 +104,7 @@ func (x *Indexer) refresh(ctx context.Context) error {
 			}
 			return nil // with what it remembers
 		}
-		next.embedder, next.err = x.serve(next.model)
+		next.embedder, next.err = x.serve(ctx, next.model)
 	}
 	x.move(func() {
 		x.served = next
@@ -85,10 +114,10 @@ func (x *Indexer) refresh(ctx context.Context) error {
 }
 
 // serve makes the embedder of an active model.
-func (x *Indexer) serve(m core.Model) (e embeddings.Embedder, err error) {
+func (x *Indexer) serve(ctx context.Context, m core.Model) (e embeddings.Embedder, err error) {
 	e = x.embedder
 	if provider, name := split(e.Name()); m.Provider != provider || m.Name != name {
-		if e, err = x.remake(m); err != nil {
+		if e, err = x.remake(ctx, m); err != nil {
 			return nil, err
 		}
 	}
@@ -145,8 +174,8 @@ func (x *Indexer) build(ctx context.Context, target core.Model) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.index = vectorIndex{upToDate: err == nil}
-	if err == nil && !x.switched {
-		nudge(x.wake)
+	if err == nil {
+		nudge(x.wake) // to switch to it, or to another that was chosen meanwhile
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/toolscout/toolscout/core"
 )
@@ -151,6 +152,9 @@ func (s *Store) buildVectorIndex(ctx context.Context, modelID int64) (err error)
 	if err != nil || !first {
 		return err
 	}
+	if err := dropForsaken(ctx, conn); err != nil {
+		return err
+	}
 	name := fmt.Sprintf("tool_embeddings_model_%d", modelID)
 	var worth, valid, broken bool
 	err = conn.QueryRow(ctx, `
@@ -170,4 +174,24 @@ func (s *Store) buildVectorIndex(ctx context.Context, modelID int64) (err error)
 		create index concurrently %s on toolscout.tool_embeddings using hnsw ((emb::halfvec(%d)) halfvec_ip_ops)
 		with (m = 16, ef_construction = 128) where model_id = %d`, name, model.Dimensions, modelID))
 	return err
+}
+
+// dropForsaken drops the indexes of models that are not on record any more.
+func dropForsaken(ctx context.Context, conn *pgxpool.Conn) error {
+	rows, err := conn.Query(ctx, `
+		select indexname from pg_indexes where schemaname = 'toolscout' and indexname ~ '^tool_embeddings_model_[0-9]+$'
+		and not exists (select from embedding_models where indexname = 'tool_embeddings_model_' || id)`)
+	if err != nil {
+		return err
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, err := conn.Exec(ctx, `drop index concurrently if exists toolscout.`+name); err != nil {
+			return err
+		}
+	}
+	return nil
 }

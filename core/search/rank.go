@@ -22,6 +22,7 @@ type search struct {
 	needs  []string
 	named  map[string]bool // as squash gives them
 	asked  actions
+	uses   *uses // nil where use counts nothing
 
 	model   core.Model
 	vectors [][]float32 // the query's and its clauses'; nil when they say nothing
@@ -43,6 +44,7 @@ type candidate struct {
 	known   bool      // the cosines were looked up
 	named   bool      // the query gives its name
 	score   float64   // orders the answer
+	twin    float64   // orders it among its twins
 	share   float64   // how near it comes to the best for the same need: 0 to 1
 	likely  float64   // what the answer says of it
 }
@@ -219,13 +221,23 @@ func (s *search) ranked() []*candidate {
 		}
 	}
 	s.score(list)
+	if s.uses != nil {
+		s.used(list)
+	}
 	s.context(list)
 	for _, c := range list {
 		c.share = max(0, c.score/max(list[0].score, tiny))
 	}
+	if s.uses != nil {
+		s.weighTwins(list)
+		placeTwins(list)
+	}
 	list, twins := variety(list)
 	if len(s.needs) > 0 {
 		list = s.cover(list)
+		if s.uses != nil {
+			placeTwins(list)
+		}
 	}
 	list = s.namedFirst(append(list, twins...))
 	if s.query.MinSimilarity == 0 && s.words != nil && len(list) < s.query.TopK {

@@ -56,6 +56,8 @@ type Engine struct {
 
 	refreshing chan struct{} // holds one value while somebody refreshes
 	index      atomic.Pointer[index]
+	uses       atomic.Pointer[uses] // nil where use counts nothing
+	usage      usage                // of RefreshUsage alone
 }
 
 // New makes an Engine. Its word index is read at the first Refresh or Search.
@@ -166,7 +168,7 @@ func (e *Engine) begin(q Query, x *index) *search {
 	if x != nil {
 		q.Text = e.mend(q.Text, x)
 	}
-	s := &search{engine: e, query: q, limit: max(minCandidates, 4*q.TopK), needs: clauses(q.Text), named: named(q.Text)}
+	s := &search{engine: e, query: q, limit: max(minCandidates, 4*q.TopK), needs: clauses(q.Text), named: named(q.Text), uses: e.uses.Load()}
 	s.asked = e.asked(q.Text, s.needs)
 	if x != nil {
 		s.words = x.score(e.terms(q.Text), q.Servers, q.Domain)

@@ -34,6 +34,7 @@ const Magic = "SEMB1\x00\x00\x00"
 
 // Model is the table, ready to encode. It is safe for concurrent use.
 type Model struct {
+	name  string
 	index map[string]uint32 // word to row
 	words []string          // by row
 	scale []float32
@@ -50,7 +51,11 @@ func New() (*Model, error) {
 	return m, nil
 }
 
-// Parse reads a table of format SEMB1, which the model goes on to use.
+// Table is the table in the binary, in the format SEMB1.
+func Table() []byte { return []byte(table) }
+
+// Parse reads a table of format SEMB1, which the model goes on to use. The model has
+// the name of the one in the binary; Named gives it another.
 func Parse(data string) (*Model, error) {
 	rest, ok := strings.CutPrefix(data, Magic)
 	if !ok || len(rest) < 12 {
@@ -66,18 +71,28 @@ func Parse(data string) (*Model, error) {
 	if len(names) != count {
 		return nil, fmt.Errorf("%d words, the header says %d", len(names), count)
 	}
-	m := &Model{index: make(map[string]uint32, count), scale: make([]float32, count),
+	m := &Model{name: Name, index: make(map[string]uint32, count), scale: make([]float32, count),
 		words: names, rows: rest[size+4*count:], dims: dims}
 	scales := rest[size : size+4*count]
 	for i, name := range names {
 		m.index[name] = uint32(i)
 		m.scale[i] = math.Float32frombits(binary.LittleEndian.Uint32([]byte(scales[4*i : 4*i+4])))
+		if !(m.scale[i] >= 0 && m.scale[i] < 1e6) { // no vector with it could be compared
+			return nil, fmt.Errorf("the scale of %q is %g", name, m.scale[i])
+		}
 	}
 	return m, nil
 }
 
 // Name is the model's name.
-func (m *Model) Name() string { return Name }
+func (m *Model) Name() string { return m.name }
+
+// Named is the same model under another name, "provider/model".
+func (m *Model) Named(name string) *Model {
+	named := *m
+	named.name = name
+	return &named
+}
 
 // Dimensions is the length of a vector.
 func (m *Model) Dimensions() int { return m.dims }

@@ -15,6 +15,7 @@ const (
 	adaptWords  = 2_000 // new words
 	adaptOften  = 2     // times that a new word occurs at least
 	adaptRounds = 20    // times that each pair is learned from, about
+	adaptSteps  = 4_000 // batches at most: three minutes of a processor
 	adaptPull   = 0.01  // back to where a row was, each time it is changed
 	newWord     = 0.3   // length of the row of a word of which nothing is known
 )
@@ -23,7 +24,7 @@ const (
 // (ToolPairs), or what was asked for and then used. It keeps the words of the table
 // and adds those that occur more than once in the pairs, up to o.Words in all (2,000
 // more than there were); o.Dims is ignored, and Steps and Batch go by the number of
-// pairs unless they are set. The table itself stays as it is.
+// pairs, with 4,000 steps at most, unless they are set. The table itself stays as it is.
 //
 // What comes out is not always better: measure it on pairs that were held back.
 func Adapt(ctx context.Context, table *Table, groups []Group, o Options) (*Table, error) {
@@ -41,7 +42,7 @@ func Adapt(ctx context.Context, table *Table, groups []Group, o Options) (*Table
 		return nil, errors.New("there are not two pairs to learn from")
 	}
 	o.Batch = cmp.Or(o.Batch, min(512, max(2, c.pairs/4)))
-	o.Steps = cmp.Or(o.Steps, max(1, adaptRounds*c.pairs/o.Batch))
+	o.Steps = cmp.Or(o.Steps, min(adaptSteps, max(1, adaptRounds*c.pairs/o.Batch)))
 	if o, err = o.filled(); err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func ToolPairs(tools []Tool) []Group {
 	next, param := Group{Name: "tools/next"}, Group{Name: "tools/param", Weight: 0.5}
 	server := Group{Name: "tools/server", Weight: 0.5}
 	for _, t := range tools {
-		first, rest := firstSentence(t.Description)
+		first, rest := FirstSentence(t.Description)
 		var names []string
 		for _, p := range embeddings.Parameters(t.InputSchema) {
 			names = append(names, p.Name)
@@ -139,8 +139,8 @@ func (g *Group) add(a, b string) {
 	}
 }
 
-// firstSentence splits a text behind its first sentence or line.
-func firstSentence(text string) (first, rest string) {
+// FirstSentence splits a text behind its first sentence or line.
+func FirstSentence(text string) (first, rest string) {
 	text = strings.TrimSpace(text)
 	for i, r := range text {
 		stop := r == '.' || r == '!' || r == '?'

@@ -1,6 +1,7 @@
 package door
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -31,7 +32,7 @@ func (d *Door) receive(x *exchange, r *http.Request) bool {
 	}
 	b := &body{raw: r.Body, deadline: http.NewResponseController(x.ResponseWriter)}
 	b.within(bodyTimeout)
-	tooLarge := &http.MaxBytesError{Limit: d.config.MaxBody}
+	tooLarge := &http.MaxBytesError{Limit: cmp.Or(d.config.MaxBodies[r.URL.Path], d.config.MaxBody)}
 	if r.ContentLength > tooLarge.Limit {
 		if r.Header.Get("Expect") == "" { // or else nothing is on its way yet
 			b.linger()

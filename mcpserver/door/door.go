@@ -36,7 +36,9 @@ type Config struct {
 	LoopbackOnly bool
 	// MaxBody bounds a request's body in bytes; 0 means DefaultMaxBody.
 	MaxBody int64
-	Logger  *slog.Logger
+	// MaxBodies are other bounds, by path.
+	MaxBodies map[string]int64
+	Logger    *slog.Logger
 }
 
 // Door guards the HTTP handlers behind it.

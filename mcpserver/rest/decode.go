@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxBody bounds a request body (DESIGN.md, rule 11).
+	// maxBody bounds a request body, unless its route says otherwise (DESIGN.md, rule 11).
 	maxBody = 4 << 20
 	// maxDepth bounds how deep a body may nest. Real tool arguments stay below 20.
 	maxDepth = 100
@@ -24,9 +24,9 @@ const (
 	maxNumber = 400
 )
 
-// readBody reads a bounded JSON body. An absent body is nil.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+// readBody reads a JSON body of so many bytes at most. An absent body is nil.
+func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		return nil, refuse(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", tooLarge.Limit)

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -79,7 +80,7 @@ func (c *compiled) decodeBody(w http.ResponseWriter, r *http.Request, into any) 
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
 	}
-	data, err := readBody(w, r)
+	data, err := readBody(w, r, cmp.Or(c.maxBody, maxBody))
 	if err != nil {
 		return err
 	}

@@ -218,4 +218,5 @@ var (
 	explains  = []core.Kind{core.NotFound, core.Conflict}
 	limits    = []core.Kind{core.RateLimited}
 	finds     = []core.Kind{core.RateLimited, core.Timeout}
+	absent    = []core.Kind{core.NotFound}
 )

@@ -98,7 +98,7 @@ func newInstance(t *testing.T, store *postgres.Store) *rig {
 		Audit: writer, Hooks: set, Runner: set.Runner(), Book: book, Relist: syncer.Enqueue})
 	adm := admin.New(admin.Config{Store: store, Pool: pool, Syncer: syncer, Indexer: indexer, Search: engine, Audit: writer,
 		Secrets: box, Book: book, Policy: admin.Policy{LoopbackOnly: true}})
-	d, err := door.New(door.Config{Authenticate: store.Authenticate, LoopbackOnly: true})
+	d, err := door.New(door.Config{Authenticate: store.Authenticate, LoopbackOnly: true, MaxBodies: rest.MaxBodies()})
 	if err != nil {
 		t.Fatal(err)
 	}

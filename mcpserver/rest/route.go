@@ -31,6 +31,7 @@ type route struct {
 	problems []core.Kind  // beyond those that follow from the rest of the line
 	returns  reflect.Type // describes an answer that is passed on as raw bytes
 	media    string       // of the answer; JSON unless said
+	maxBody  int64        // in bytes; as anywhere unless said
 	endpoint endpoint
 }
 

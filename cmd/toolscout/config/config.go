@@ -30,6 +30,7 @@ type Config struct {
 
 	Gateway    Gateway
 	Embeddings Embeddings
+	Search     Search
 	Audit      Audit
 	Events     Events
 	Hooks      Hooks
@@ -57,6 +58,11 @@ type Embeddings struct {
 	BaseURL  string
 	Model    string
 	APIKey   string
+}
+
+// Search is the [search] table.
+type Search struct {
+	Usage bool
 }
 
 // Audit is the [audit] table.

@@ -20,6 +20,7 @@ import (
 type file struct {
 	Gateway    fileGateway    `toml:"gateway"`
 	Embeddings fileEmbeddings `toml:"embeddings"`
+	Search     fileSearch     `toml:"search"`
 	Audit      fileAudit      `toml:"audit"`
 	Events     fileEvents     `toml:"events"`
 	// Hooks holds tables of any name: Config.hooks reads them.
@@ -65,6 +66,10 @@ type fileEmbeddings struct {
 	BaseURL  string `toml:"base_url" help:"of the endpoint; for openai any compatible one" default:"the provider's own"`
 	Model    string `toml:"model" help:"the model's name; needed with openai and ollama"`
 	APIKey   string `toml:"api_key" help:"sent as a bearer token; write ${NAME}" default:"${OPENAI_API_KEY} with openai"`
+}
+
+type fileSearch struct {
+	Usage *bool `toml:"usage" help:"false: how much a tool is used makes no difference to where it is found" default:"true"`
 }
 
 type fileAudit struct {
@@ -183,6 +188,7 @@ func (c *Config) fromFile(f file, lookup func(string) (string, bool)) error {
 	fail("embeddings.base_url", e)
 	c.Embeddings.APIKey, e = expand(f.Embeddings.APIKey, lookup)
 	fail("embeddings.api_key", e)
+	c.Search = Search{Usage: f.Search.Usage == nil || *f.Search.Usage}
 	switch f.Audit.Mode {
 	case "", "async", "sync":
 	default:

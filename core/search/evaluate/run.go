@@ -85,6 +85,15 @@ func (r *Rig) Run(ctx context.Context, set Set, k int) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("register %s: %w", set.Name, err)
 	}
+	result, err := r.ask(ctx, catalog, set, k)
+	if err != nil {
+		return Result{}, err
+	}
+	return result, r.Drop(ctx, catalog)
+}
+
+// ask asks each query of a set of discover_tools.
+func (r *Rig) ask(ctx context.Context, catalog *Catalog, set Set, k int) (Result, error) {
 	c, err := r.caller(ctx)
 	if err != nil {
 		return Result{}, err
@@ -93,11 +102,8 @@ func (r *Rig) Run(ctx context.Context, set Set, k int) (Result, error) {
 	result, err := Ask(ctx, set, r.Progress, func(ctx context.Context, q Query) (Finding, error) {
 		return c.discover(ctx, catalog, q.Text, k)
 	})
-	if err != nil {
-		return Result{}, err
-	}
 	result.Model = r.Embedder.Name()
-	return result, r.Drop(ctx, catalog)
+	return result, err
 }
 
 // caller is somebody who may use every tool, at the gateway's door.
