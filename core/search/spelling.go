@@ -33,7 +33,7 @@ func (e *Engine) mend(query string, x *index) string {
 		return query
 	}
 	var old []string
-	for word := range words.Of(fold(query)) {
+	for word := range words.Of(query) {
 		w := string(word)
 		if len(w) >= minMended && ascii(w) && !slices.Contains(old, w) && !e.stop[w] {
 			if s := stem(w); !e.speller.stems[s] && !x.knows(s) {
@@ -112,7 +112,7 @@ func replaceWord(text, old, new string) string {
 		if end < 0 {
 			end = len(text)
 		}
-		if strings.EqualFold(fold(text[:end]), old) {
+		if only(text[:end]) == old {
 			b.WriteString(new)
 		} else {
 			b.WriteString(text[:end])
@@ -122,4 +122,16 @@ func replaceWord(text, old, new string) string {
 		text = text[end+size:]
 	}
 	return b.String()
+}
+
+// only is the word that letters are; "" where they are several.
+func only(letters string) string {
+	found := ""
+	for word := range words.Of(letters) {
+		if found != "" {
+			return ""
+		}
+		found = string(word)
+	}
+	return found
 }

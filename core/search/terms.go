@@ -57,9 +57,10 @@ type stemmer struct {
 // terms calls add with every term of text, and what it adds to the text's length:
 // 1 for a word, 0 for a pair of characters in a script without spaces. Pairs
 // overlap, and a text in such a script would count as several times as long as its
-// translation, and so rank too low (measured).
+// translation, and so rank too low (measured). A character that can be written in
+// several ways gets one form first; the marks of Latin letters go with the words.
 func (s *stemmer) terms(text string, add func(term string, length uint32)) {
-	for run, spaceless := range runs(fold(text)) {
+	for run, spaceless := range runs(norm.NFKC.String(text)) {
 		if spaceless {
 			pairs(run, add)
 			continue
@@ -92,31 +93,6 @@ func stem(word string) string {
 		}
 	}
 	return string(porter.StemWithoutLowerCasing([]rune(word)))
-}
-
-// letters that have no decomposition, but are written without their marks too.
-var plain = strings.NewReplacer("ß", "ss", "æ", "ae", "Æ", "AE", "œ", "oe", "Œ", "OE", "ø", "o", "Ø", "O",
-	"ł", "l", "Ł", "L", "đ", "d", "Đ", "D", "ı", "i")
-
-// fold takes the marks off Latin letters, and makes one form of each character out
-// of several. Elsewhere marks stay: they tell words apart.
-func fold(text string) string {
-	if ascii(text) {
-		return text
-	}
-	var b strings.Builder
-	latin := false
-	for _, r := range norm.NFKD.String(text) {
-		if unicode.Is(unicode.Mn, r) {
-			if !latin {
-				b.WriteRune(r)
-			}
-			continue
-		}
-		latin = unicode.Is(unicode.Latin, r)
-		b.WriteRune(r)
-	}
-	return plain.Replace(norm.NFC.String(b.String()))
 }
 
 func ascii(text string) bool {

@@ -57,6 +57,7 @@ func TestTerms(t *testing.T) {
 		{"running runner runs", "run runner"},
 		{"résumé re\u0301sume\u0301", "resum"},
 		{"Straße Łódź ＡＰＩ", "strass lodz api"},
+		{"Ærø ĲSSEL", "aero ijssel"},
 		{"がか", "がか"},
 		{"使用GitHub搜索代码", "使用 git hub 搜索 索代 代码"},
 		{"날씨를", "날씨 씨를"},
