@@ -36,8 +36,9 @@ type WordIndex struct {
 	// MiB is what it takes in memory.
 	MiB float64
 
-	engine *Engine
-	index  *index
+	engine  *Engine
+	index   *index
+	servers []string // all
 }
 
 // NewWordIndex indexes tools in pages, as a refresh does.
@@ -66,12 +67,10 @@ func heapSize() uint64 {
 
 // Top searches all servers by words, and gives how many tools were found.
 func (w *WordIndex) Top(query string, n int) int {
-	var servers []string
-	for server := range w.index.byServer {
-		servers = append(servers, server)
+	if w.servers == nil {
+		w.servers = slices.Sorted(maps.Keys(w.index.byServer))
 	}
-	s := w.index.score(w.engine.terms(query), servers, "")
-	return len(s.top(n))
+	return len(w.index.score(w.engine.terms(query), w.servers, "").top(n))
 }
 
 // Near gives the ranks of the tools that the vector half proposes, best first: the
