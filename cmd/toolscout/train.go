@@ -132,17 +132,16 @@ func (p *program) trainOnCatalog(ctx context.Context, a *api, f *trainFlags) err
 }
 
 // tableInUse is the model that the server searches with, which has to be the built-in
-// one, as it is in this program or adapted from that.
+// one, as it is in this program or adapted from that or an earlier one.
 func (a *api) tableInUse(ctx context.Context, m core.Model) (embeddings.Embedder, error) {
 	name := m.Provider + "/" + m.Name
-	base, _, adapted := strings.Cut(name, "+")
 	switch {
 	case m.Provider != "builtin":
 		return nil, fmt.Errorf("search uses %s: only the built-in model can be adapted", name)
-	case base != builtin.Name:
-		return nil, fmt.Errorf("the server's model is %s, that of this program %s: use the program of the server's version", base, builtin.Name)
-	case !adapted:
+	case name == builtin.Name:
 		return builtin.New()
+	case !strings.Contains(name, "+"):
+		return nil, fmt.Errorf("the server's model is %s, that of this program %s: use the program of the server's version", name, builtin.Name)
 	}
 	var stored struct{ Table []byte }
 	if err := a.do(ctx, http.MethodGet, tablePath, nil, &stored); err != nil {

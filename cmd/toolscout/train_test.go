@@ -13,7 +13,7 @@ func TestTrainRefuses(t *testing.T) {
 	for model, want := range map[string]string{
 		`{"id":1,"provider":"openai","name":"small","active":true}`:                "only the built-in model can be adapted",
 		`{"id":1,"provider":"builtin","name":"words-256-v1","active":true}`:        "use the program of the server's version",
-		`{"id":1,"provider":"builtin","name":"words-256-v1+0a0b0c","active":true}`: "use the program of the server's version",
+		`{"id":1,"provider":"builtin","name":"words-256-v1+0a0b0c","active":true}`: "read the model that is in use",
 		`{"id":1,"provider":"builtin","name":"words-256-v2+0a0b0c","active":true}`: "read the model that is in use",
 		`{"id":1,"provider":"builtin","name":"words-256-v2"}`:                      "no embedding model is active yet",
 	} {

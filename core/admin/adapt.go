@@ -103,12 +103,16 @@ func (t *AdaptedTable) stored(active core.Model) (postgres.Table, error) {
 	if err != nil {
 		return postgres.Table{}, core.Errorf(core.InvalidParams, "this is no table of the built-in model: %v", err)
 	}
-	if table.Dimensions() != active.Dimensions {
-		return postgres.Table{}, core.Errorf(core.InvalidParams, "the table has %d dimensions, want %d", table.Dimensions(), active.Dimensions)
+	base, err := builtin.New()
+	if err != nil {
+		return postgres.Table{}, err
+	}
+	if table.Dimensions() != base.Dimensions() {
+		return postgres.Table{}, core.Errorf(core.InvalidParams, "the table has %d dimensions, want %d", table.Dimensions(), base.Dimensions())
 	}
 	hash := sha256.Sum256(t.Table)
 	provider, name, _ := strings.Cut(builtin.Name, "/")
-	return postgres.Table{Base: t.Base, Data: t.Table, Model: core.Model{Provider: provider, Dimensions: active.Dimensions, Weight: active.Weight,
+	return postgres.Table{Base: t.Base, Data: t.Table, Model: core.Model{Provider: provider, Dimensions: table.Dimensions(), Weight: active.Weight,
 		Name: fmt.Sprintf("%s+%s", name, hex.EncodeToString(hash[:6]))}}, nil
 }
 

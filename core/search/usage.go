@@ -62,6 +62,10 @@ func (e *Engine) RefreshUsage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(now) == 0 {
+		e.uses.Store(nil) // costs no search anything
+		return nil
+	}
 	e.uses.Store(&now)
 	return nil
 }

@@ -190,3 +190,12 @@ func FuzzFile(f *testing.F) {
 		}
 	})
 }
+
+func TestUseOfToolsCountsUnlessItIsSwitchedOff(t *testing.T) {
+	t.Parallel()
+	for toml, want := range map[string]bool{"": true, "[search]\n": true, "[search]\nusage = true\n": true, "[search]\nusage = false\n": false} {
+		if c, err := load(toml); err != nil || c.Search.Usage != want {
+			t.Errorf("%q: %v, %v", toml, c.Search, err)
+		}
+	}
+}
