@@ -41,10 +41,13 @@ func TestIndexerFollowsTheCatalog(t *testing.T) {
 	for _, want := range []string{
 		"index:progress " + name + ` {"indexed":30,"model":"` + name + `","total":30}`,
 		"index:completed " + name + ` {"indexed":30,"model":"` + name + `"}`,
-		"index:progress " + name + ` {"indexed":34,"model":"` + name + `","total":34}`,
 		"index:completed " + name + ` {"indexed":5,"model":"` + name + `"}`,
 	} {
-		if got := <-told; got != want {
+		got := <-told
+		if strings.HasPrefix(got, "index:progress") && !strings.HasPrefix(want, "index:progress") {
+			got = <-told // a second has passed since the first
+		}
+		if got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}

@@ -95,7 +95,7 @@ func TestEnsureModelAtOnce(t *testing.T) {
 func saveAll(t *testing.T, store *postgres.Store, model core.Model, vectors map[string][]float32) {
 	t.Helper()
 	var list []postgres.ToolVector
-	for _, p := range must(store.Pending(t.Context(), model.ID, 1000))(t) {
+	for _, p := range must(store.Pending(t.Context(), model.ID, postgres.Place{}, 1000))(t) {
 		list = append(list, postgres.ToolVector{ToolID: p.ID, TextHash: p.TextHash, Vector: vectors[p.Name]})
 	}
 	check(t, store.SaveVectors(t.Context(), model.ID, list))
@@ -111,7 +111,7 @@ func TestPendingFollowsTheText(t *testing.T) {
 	pending := func(want ...string) {
 		t.Helper()
 		var names []string
-		for _, p := range must(store.Pending(ctx, model.ID, 10))(t) {
+		for _, p := range must(store.Pending(ctx, model.ID, postgres.Place{}, 10))(t) {
 			names = append(names, p.Name)
 		}
 		slices.Sort(names)
@@ -124,7 +124,7 @@ func TestPendingFollowsTheText(t *testing.T) {
 	vectors := map[string][]float32{"x": {1, 0}, "y": {0, 1}, "z": {0, 0}}
 	applyTools(t, store, server.ID, tool("x"), tool("y"), tool("z"))
 	pending("x", "y", "z")
-	if got := must(store.Pending(ctx, model.ID, 2))(t); len(got) != 2 {
+	if got := must(store.Pending(ctx, model.ID, postgres.Place{}, 2))(t); len(got) != 2 {
 		t.Fatalf("got %d, want the limit of 2", len(got))
 	}
 	saveAll(t, store, model, vectors)
@@ -180,7 +180,7 @@ func TestSaveVectorsRefuses(t *testing.T) {
 	server := createServer(t, store, "a")
 	applyTools(t, store, server.ID, tool("x"))
 	model := must(store.EnsureModel(ctx, "p", "m", 2))(t)
-	p := must(store.Pending(ctx, model.ID, 1))(t)[0]
+	p := must(store.Pending(ctx, model.ID, postgres.Place{}, 1))(t)[0]
 	v := postgres.ToolVector{ToolID: p.ID, TextHash: p.TextHash, Vector: []float32{1, 0, 0}}
 	wantKind(t, store.SaveVectors(ctx, model.ID, []postgres.ToolVector{v}), core.InvalidParams)
 	wantKind(t, store.SaveVectors(ctx, 99, []postgres.ToolVector{v}), core.NotFound)

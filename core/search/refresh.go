@@ -37,7 +37,7 @@ func (e *Engine) fresh(ctx context.Context, atLeast int64) (*index, error) {
 	if x != nil && x.revision >= atLeast {
 		return x, nil // somebody else did it
 	}
-	x, err := e.follow(ctx, x)
+	x, err := e.follow(ctx, x, atLeast)
 	if err != nil {
 		return nil, err
 	}
@@ -45,10 +45,14 @@ func (e *Engine) fresh(ctx context.Context, atLeast int64) (*index, error) {
 	return x, nil
 }
 
-// follow applies all changes since an index, nil for none. Only the last state is
-// ever seen by searches.
-func (e *Engine) follow(ctx context.Context, x *index) (*index, error) {
-	if x == nil {
+// follow applies the changes since an index, nil for none, until it knows of a
+// revision at least. Who starts from nothing reads on until there is no more: up to
+// any revision before the last, tools are missing that changed again since.
+// Otherwise reading on could go on for ever while servers are registered one after
+// the other.
+func (e *Engine) follow(ctx context.Context, x *index, atLeast int64) (*index, error) {
+	whole := x == nil
+	if whole {
 		x = newIndex()
 	}
 	stems := &stemmer{stop: e.stop, seen: make(map[string]string)}
@@ -61,7 +65,7 @@ func (e *Engine) follow(ctx context.Context, x *index) (*index, error) {
 		case upTo == x.revision:
 			return x, nil
 		case upTo < x.revision: // the database went back: a backup was restored
-			x = newIndex()
+			x, whole = newIndex(), true
 			continue
 		}
 		documents, err := documents(changes)
@@ -69,6 +73,9 @@ func (e *Engine) follow(ctx context.Context, x *index) (*index, error) {
 			return nil, err
 		}
 		x = x.apply(documents, upTo, stems)
+		if !whole && upTo >= atLeast {
+			return x, nil
+		}
 	}
 }
 
