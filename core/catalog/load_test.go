@@ -22,8 +22,19 @@ type instance struct {
 	store    *postgres.Store
 	indexer  *catalog.Indexer
 	engine   *search.Engine
-	revision atomic.Int64  // the latest that it has heard of
-	heard    chan struct{} // closed at the first notice
+	revision atomic.Int64 // the latest that it has heard of
+	news     *sync.Cond   // it has heard of another
+}
+
+// hears returns when the instance has heard of a revision of the catalog.
+func (in *instance) hears(ctx context.Context, revision int64) error {
+	defer context.AfterFunc(ctx, in.news.Broadcast)()
+	in.news.L.Lock()
+	defer in.news.L.Unlock()
+	for in.revision.Load() < revision && ctx.Err() == nil {
+		in.news.Wait()
+	}
+	return ctx.Err()
 }
 
 // startInstance runs an instance with a store of its own until stop is called or
@@ -34,7 +45,7 @@ func startInstance(t testing.TB, url string, e embeddings.Embedder, make func(co
 	if err != nil {
 		t.Fatal(err)
 	}
-	in = &instance{store: store, indexer: catalog.NewIndexer(catalog.IndexConfig{Store: store, Embedder: e, Make: make})}
+	in = &instance{store: store, news: sync.NewCond(&sync.Mutex{}), indexer: catalog.NewIndexer(catalog.IndexConfig{Store: store, Embedder: e, Make: make})}
 	in.engine = search.New(search.Config{Store: store, Embedder: in.indexer.Active})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -67,7 +78,10 @@ func (in *instance) follow(ctx context.Context, t testing.TB, notice string) {
 	if _, err := fmt.Sscanf(notice, "catalog %d", &revision); err != nil {
 		return
 	}
+	in.news.L.Lock()
 	in.revision.Store(revision)
+	in.news.L.Unlock()
+	in.news.Broadcast()
 	if err := in.engine.Refresh(ctx, revision); err != nil && ctx.Err() == nil {
 		t.Error(err)
 	}
