@@ -70,3 +70,9 @@ func (w *WordIndex) Top(query string, n int) int {
 	defer s.release(&w.engine.pool)
 	return len(s.top(n))
 }
+
+// Hold keeps the word index from being brought up to date until it is let go.
+func (e *Engine) Hold() (release func()) {
+	e.refreshing <- struct{}{}
+	return func() { <-e.refreshing }
+}
