@@ -15,9 +15,12 @@ import (
 
 const (
 	// Tools in one step: a model in this process takes many at once; of a service
-	// no more than a minute's work should be lost to a crash. Changes of the catalog
-	// wait while a step is saved.
+	// no more than a minute's work should be lost to a crash.
 	localBatch, remoteBatch = 500, 128
+	// A step of a model in this process that takes longer makes the next one smaller:
+	// changes of the catalog wait while a step is saved, and each vector costs a
+	// hundred times more once it goes into a graph.
+	longStep, smallestStep = 200 * time.Millisecond, 32
 	// In each step so many of the tools that changed last are looked at first, for
 	// them not to wait until a large catalog is done.
 	latest = 50
@@ -49,26 +52,37 @@ type job struct {
 	model    core.Model
 	target   bool // the configured model: its progress is shown, its failures kept
 
+	step    int // tools to embed next
 	saved   int
 	refused int       // in a row
 	logged  time.Time // when progress last was
 }
 
-func (j *job) batch() int {
+// local reports whether the model works in this process.
+func (j *job) local() bool {
 	if _, ok := j.embedder.(prober); ok {
-		return remoteBatch
+		return false
 	}
-	if _, ok := j.embedder.(*embeddings.Cache); ok {
-		return remoteBatch
+	_, ok := j.embedder.(*embeddings.Cache)
+	return !ok
+}
+
+// pace sets the size of the next step by how long the last one took.
+func (j *job) pace(took time.Duration) {
+	switch {
+	case !j.local():
+	case took > longStep:
+		j.step = max(j.step/2, smallestStep)
+	case took < longStep/4:
+		j.step = min(2*j.step, localBatch)
 	}
-	return localBatch
 }
 
 // fill embeds what is pending for a model behind the place where the last fill
 // ended, and gives the number of vectors saved.
 func (x *Indexer) fill(ctx context.Context, j job) (saved int, err error) {
 	started := time.Now()
-	j.logged = started
+	j.logged, j.step = started, remoteBatch
 	for {
 		tools, next, err := x.pending(ctx, &j)
 		if err != nil {
@@ -79,9 +93,11 @@ func (x *Indexer) fill(ctx context.Context, j job) (saved int, err error) {
 		}
 		if len(tools) > 0 {
 			x.begin(j.target)
+			begun := time.Now()
 			if err := x.embed(ctx, &j, tools); err != nil {
 				return j.saved, err
 			}
+			j.pace(time.Since(begun))
 		}
 		x.places[j.model.ID] = next
 		x.progress(ctx, &j)
@@ -99,7 +115,7 @@ func (x *Indexer) pending(ctx context.Context, j *job) ([]postgres.ToolText, pos
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	next := x.places[j.model.ID]
-	tools, err := x.store.Pending(ctx, j.model.ID, next, j.batch())
+	tools, err := x.store.Pending(ctx, j.model.ID, next, j.step)
 	if err != nil {
 		return nil, next, fmt.Errorf("read what is pending: %w", err)
 	}
@@ -107,7 +123,7 @@ func (x *Indexer) pending(ctx context.Context, j *job) ([]postgres.ToolText, pos
 		last := tools[len(tools)-1]
 		next = postgres.Place{Revision: last.Revision, ToolID: last.ID}
 	}
-	if len(tools) == j.batch() {
+	if len(tools) == j.step {
 		changed, err := x.store.PendingLatest(ctx, j.model.ID, next, latest)
 		if err != nil {
 			return nil, next, fmt.Errorf("read what has changed last: %w", err)
