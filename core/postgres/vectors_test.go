@@ -389,3 +389,35 @@ func TestSaveVectorsWhileToolsGo(t *testing.T) {
 		t.Fatalf("got %d vectors of tools that are gone", got)
 	}
 }
+
+func TestPendingGoesOnBehindAPlace(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	ctx := t.Context()
+	server, other := createServer(t, store, "a"), createServer(t, store, "b")
+	model := must(store.EnsureModel(ctx, "p", "m", 2))(t)
+	applyTools(t, store, server.ID, tool("x"), tool("y"), tool("z"))
+	var place postgres.Place
+	for range 3 {
+		next := must(store.Pending(ctx, model.ID, place, 1))(t)
+		if len(next) != 1 || next[0].ID == place.ToolID {
+			t.Fatalf("behind %+v: %+v, want another tool", place, next)
+		}
+		place = postgres.Place{Revision: next[0].Revision, ToolID: next[0].ID}
+	}
+	if rest := must(store.Pending(ctx, model.ID, place, 1))(t); len(rest) != 0 {
+		t.Fatalf("%+v behind the last", rest)
+	}
+	applyTools(t, store, server.ID, tool("y"), tool("w"))
+	if late := must(store.Pending(ctx, model.ID, place, 9))(t); len(late) != 2 {
+		t.Errorf("%d behind the place after two changes", len(late))
+	}
+	if latest := must(store.PendingLatest(ctx, model.ID, place, 1))(t); len(latest) != 1 {
+		t.Errorf("%d among the last one, want 1", len(latest))
+	}
+	for id, want := range map[string]bool{server.ID: true, other.ID: false} {
+		if got := must(store.Changed(ctx, place.Revision, []string{id}))(t); got != want {
+			t.Errorf("server %s changed: %v, want %v", id, got, want)
+		}
+	}
+}
