@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/toolscout/toolscout/core"
@@ -15,7 +16,14 @@ import (
 const (
 	// Tools in one step: a model in this process takes many at once; of a service
 	// no more than a minute's work should be lost to a crash.
-	localBatch, remoteBatch = 1000, 128
+	localBatch, remoteBatch = 500, 128
+	// A step of a model in this process that takes longer makes the next one smaller:
+	// changes of the catalog wait while a step is saved, and each vector costs a
+	// hundred times more once it goes into a graph.
+	longStep, smallestStep = 200 * time.Millisecond, 32
+	// In each step so many of the tools that changed last are looked at first, for
+	// them not to wait until a large catalog is done.
+	latest = 50
 	// suspicious is how many tools in a row must be refused, without one that
 	// works, for the fault to be sought in the service rather than in the tools.
 	suspicious = 3
@@ -44,51 +52,55 @@ type job struct {
 	model    core.Model
 	target   bool // the configured model: its progress is shown, its failures kept
 
+	step    int // tools to embed next
 	saved   int
 	refused int       // in a row
 	logged  time.Time // when progress last was
 }
 
-func (j *job) batch() int {
+// local reports whether the model works in this process.
+func (j *job) local() bool {
 	if _, ok := j.embedder.(prober); ok {
-		return remoteBatch
+		return false
 	}
-	if _, ok := j.embedder.(*embeddings.Cache); ok {
-		return remoteBatch
-	}
-	return localBatch
+	_, ok := j.embedder.(*embeddings.Cache)
+	return !ok
 }
 
-// fill embeds what is pending for a model until nothing is that can be, and gives
-// the number of vectors saved.
+// pace sets the size of the next step by how long the last one took.
+func (j *job) pace(took time.Duration) {
+	switch {
+	case !j.local():
+	case took > longStep:
+		j.step = max(j.step/2, smallestStep)
+	case took < longStep/4:
+		j.step = min(2*j.step, localBatch)
+	}
+}
+
+// fill embeds what is pending for a model behind the place where the last fill
+// ended, and gives the number of vectors saved.
 func (x *Indexer) fill(ctx context.Context, j job) (saved int, err error) {
 	started := time.Now()
-	j.logged = started
-	var told time.Time
-	var last []byte
+	j.logged, j.step = started, remoteBatch
 	for {
-		tools, err := x.pending(ctx, &j)
+		tools, next, err := x.pending(ctx, &j)
 		if err != nil {
 			return j.saved, err
 		}
-		if len(tools) == 0 {
+		if next == x.places[j.model.ID] {
 			break
 		}
-		// A tool that is pending although its vector was saved would be embedded
-		// for ever.
-		first := append([]byte(tools[0].ID), tools[0].TextHash...)
-		if bytes.Equal(first, last) {
-			return j.saved, fmt.Errorf("the vector of tool %s does not count", tools[0].ID)
+		if len(tools) > 0 {
+			x.begin(j.target)
+			begun := time.Now()
+			if err := x.embed(ctx, &j, tools); err != nil {
+				return j.saved, err
+			}
+			j.pace(time.Since(begun))
 		}
-		last = first
-		x.begin(j.target)
-		if err := x.embed(ctx, &j, tools); err != nil {
-			return j.saved, err
-		}
-		if time.Since(told) > announceEvery {
-			told = time.Now()
-			x.progress(ctx, &j)
-		}
+		x.places[j.model.ID] = next
+		x.progress(ctx, &j)
 	}
 	if j.saved > 0 {
 		x.log.Info("tools indexed", "model", fullName(j.model), "tools", j.saved, "duration_ms", time.Since(started).Milliseconds())
@@ -97,28 +109,34 @@ func (x *Indexer) fill(ctx context.Context, j job) (saved int, err error) {
 	return j.saved, nil
 }
 
-// pending gives tools to embed, without those whose time has not come again.
-func (x *Indexer) pending(ctx context.Context, j *job) ([]postgres.ToolText, error) {
-	x.mu.Lock()
-	known := len(x.failed)
-	x.mu.Unlock()
+// pending gives tools to embed, without those whose time has not come again, and
+// the place behind them.
+func (x *Indexer) pending(ctx context.Context, j *job) ([]postgres.ToolText, postgres.Place, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	tools, err := x.store.Pending(ctx, j.model.ID, j.batch()+known)
+	next := x.places[j.model.ID]
+	tools, err := x.store.Pending(ctx, j.model.ID, next, j.step)
 	if err != nil {
-		return nil, fmt.Errorf("read what is pending: %w", err)
+		return nil, next, fmt.Errorf("read what is pending: %w", err)
+	}
+	if len(tools) > 0 {
+		last := tools[len(tools)-1]
+		next = postgres.Place{Revision: last.Revision, ToolID: last.ID}
+	}
+	if len(tools) == j.step {
+		changed, err := x.store.PendingLatest(ctx, j.model.ID, next, latest)
+		if err != nil {
+			return nil, next, fmt.Errorf("read what has changed last: %w", err)
+		}
+		tools = append(changed, tools...)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	now := time.Now()
-	kept := tools[:0]
-	for _, t := range tools {
+	return slices.DeleteFunc(tools, func(t postgres.ToolText) bool {
 		f, ok := x.failed[toolModel{t.ID, j.model.ID}]
-		if !ok || !bytes.Equal(f.hash, t.TextHash) || f.due.Before(now) {
-			kept = append(kept, t)
-		}
-	}
-	return kept[:min(len(kept), j.batch())], nil
+		return ok && bytes.Equal(f.hash, t.TextHash) && f.due.After(now)
+	}), next, nil
 }
 
 func (x *Indexer) begin(target bool) {
@@ -186,7 +204,12 @@ func (x *Indexer) save(ctx context.Context, j *job, tools []postgres.ToolText, v
 	return nil
 }
 
+// progress tells how far a model has come, now and then: to count takes a while.
 func (x *Indexer) progress(ctx context.Context, j *job) {
+	if time.Since(x.told) < announceEvery {
+		return
+	}
+	x.told = time.Now()
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	pending, total, err := x.store.CountPending(ctx, j.model.ID)
@@ -227,17 +250,20 @@ func (x *Indexer) failures(modelID int64) int {
 	return n
 }
 
-// rest is how long there is nothing to do.
-func (x *Indexer) rest() time.Duration {
+// sweepDue is when to look for what is pending from the start again: vectors may be
+// missing that no change tells of, and a tool that was refused gets another try.
+func (x *Indexer) sweepDue() time.Time {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	rest := idlePause
+	due := x.swept.Add(idlePause)
 	for key, f := range x.failed {
 		if time.Since(f.due) > idlePause {
 			delete(x.failed, key) // the tool is gone, or the model
 			continue
 		}
-		rest = min(rest, max(time.Until(f.due), time.Second))
+		if f.due.Before(due) {
+			due = f.due
+		}
 	}
-	return rest
+	return due
 }

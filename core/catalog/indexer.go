@@ -55,11 +55,16 @@ type Indexer struct {
 	again    chan struct{} // capacity 1: an admin asks
 	building sync.WaitGroup
 
+	// Of the goroutine of Run alone:
+	places map[int64]postgres.Place // how far each model is done, by its id
+	told   time.Time                // when progress last was
+
 	mu       sync.Mutex
 	embedder embeddings.Embedder // to index with; only Run changes it
 	target   core.Model          // of embedder; its ID is 0 until it is on record
 	served   served
 	failed   map[toolModel]failure
+	swept    time.Time // when everything was last looked at
 	running  bool
 	switched bool // the target was activated; afterwards whichever is active is
 	err      error
@@ -79,7 +84,7 @@ type served struct {
 // NewIndexer makes an Indexer.
 func NewIndexer(cfg IndexConfig) *Indexer {
 	x := &Indexer{store: cfg.Store, embedder: cfg.Embedder, choose: cfg.Choose, remake: cfg.Make, publish: cfg.Publish, log: cfg.Logger,
-		wake: make(chan struct{}, 1), again: make(chan struct{}, 1), failed: map[toolModel]failure{}, moved: make(chan struct{})}
+		wake: make(chan struct{}, 1), again: make(chan struct{}, 1), places: map[int64]postgres.Place{}, failed: map[toolModel]failure{}, moved: make(chan struct{})}
 	if x.remake == nil {
 		x.remake = func(_ context.Context, m core.Model) (embeddings.Embedder, error) {
 			return nil, core.Errorf(core.Unavailable, "the model %s is not configured any more", fullName(m))
@@ -104,12 +109,13 @@ func (x *Indexer) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		wake, pause := x.wake, x.rest()
+		wake, pause := x.wake, max(time.Until(x.sweepDue()), time.Second)
 		failures++
 		if err == nil {
 			failures = 0
 		} else {
 			// A catalog that changes all the time must not make this a hot loop.
+			x.forget()
 			wake, pause = nil, max(jitter(min(firstPause<<min(failures-1, 10), longestPause)), core.Public(err).RetryAfter)
 			x.log.Warn("indexing failed, will be tried again", "error", err, "retry_in", pause.String())
 		}
@@ -118,10 +124,18 @@ func (x *Indexer) Run(ctx context.Context) error {
 		case <-ctx.Done():
 		case <-wake:
 		case <-x.again:
+			x.forget()
 		case <-timer.C:
 		}
 		timer.Stop()
 	}
+}
+
+// forget makes the next pass look at everything.
+func (x *Indexer) forget() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.swept = time.Time{}
 }
 
 // Poke says that the catalog, or the active model, may have changed.
@@ -243,6 +257,12 @@ func (x *Indexer) pass(ctx context.Context) error {
 }
 
 func (x *Indexer) work(ctx context.Context) error {
+	if now := time.Now(); !x.sweepDue().After(now) {
+		clear(x.places)
+		x.mu.Lock()
+		x.swept = now
+		x.mu.Unlock()
+	}
 	// Searches can use what is there before the configured model has answered.
 	if err := x.refresh(ctx); err != nil {
 		return err

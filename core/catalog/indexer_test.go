@@ -41,10 +41,13 @@ func TestIndexerFollowsTheCatalog(t *testing.T) {
 	for _, want := range []string{
 		"index:progress " + name + ` {"indexed":30,"model":"` + name + `","total":30}`,
 		"index:completed " + name + ` {"indexed":30,"model":"` + name + `"}`,
-		"index:progress " + name + ` {"indexed":34,"model":"` + name + `","total":34}`,
 		"index:completed " + name + ` {"indexed":5,"model":"` + name + `"}`,
 	} {
-		if got := <-told; got != want {
+		got := <-told
+		if strings.HasPrefix(got, "index:progress") && !strings.HasPrefix(want, "index:progress") {
+			got = <-told // a second has passed since the first
+		}
+		if got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
@@ -218,8 +221,18 @@ type indexBundle struct {
 }
 
 func newIndexBundle(t testing.TB, tools int) *indexBundle {
-	b := &indexBundle{store: pgtest.New(t)}
-	var err error
+	t.Helper()
+	return newIndexBundleOn(t, pgtest.URL(t), tools)
+}
+
+func newIndexBundleOn(t testing.TB, url string, tools int) *indexBundle {
+	t.Helper()
+	store, err := postgres.Open(t.Context(), url, postgres.Options{MaxConns: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	b := &indexBundle{store: store}
 	b.server, err = b.store.CreateServer(t.Context(), core.AuditEntry{Action: "server.create"},
 		core.Server{Name: "s", Transport: core.HTTP, URL: "http://127.0.0.1:1/"})
 	if err != nil {
@@ -243,9 +256,17 @@ func (b *indexBundle) make(what string, n int) []core.Tool {
 
 func (b *indexBundle) apply(t testing.TB, diff postgres.ToolDiff) {
 	t.Helper()
-	if _, err := b.store.ApplyTools(t.Context(), b.server.ID, diff); err != nil {
+	b.applied(t, diff)
+}
+
+// applied is apply, and gives the revision from which on it counts.
+func (b *indexBundle) applied(t testing.TB, diff postgres.ToolDiff) int64 {
+	t.Helper()
+	revision, err := b.store.ApplyTools(t.Context(), b.server.ID, diff)
+	if err != nil {
 		t.Fatal(err)
 	}
+	return revision
 }
 
 func (b *indexBundle) tools(t *testing.T) []core.Tool {

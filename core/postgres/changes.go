@@ -69,6 +69,15 @@ func (s *Store) ToolChanges(ctx context.Context, since int64, limit int) (change
 	return append(changes, gone...), upTo, err
 }
 
+// Changed reports whether any tool of these servers was changed or removed after
+// the catalog's revision since. Servers that are deleted have none.
+func (s *Store) Changed(ctx context.Context, since int64, servers []string) (changed bool, err error) {
+	err = s.pool.QueryRow(ctx, `
+		select exists (select from mcp_server_tools where revision > $1 and server_id = any($2))`,
+		pgx.QueryExecModeCacheDescribe, since, uuids(servers)).Scan(&changed)
+	return changed, wrap("look for changed tools", err)
+}
+
 func (s *Store) removals(ctx context.Context, since, upTo int64) ([]ToolText, error) {
 	rows, err := s.pool.Query(ctx, `
 		select id, revision from mcp_server_tools where revision > $1 and revision <= $2 and removed_at is not null

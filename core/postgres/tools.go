@@ -194,9 +194,10 @@ func upsertTools(ctx context.Context, tx pgx.Tx, next int64, server core.Server,
 	if err != nil {
 		return err
 	}
+	// By the server on both sides, or all vectors there are would be read.
 	_, err = tx.Exec(ctx, `
 		update tool_embeddings e set domain = t.domain from mcp_server_tools t
-		where t.id = e.tool_id and t.server_id = $1 and e.domain is distinct from t.domain`, server.ID)
+		where t.id = e.tool_id and t.server_id = $1 and e.server_id = $1 and e.domain is distinct from t.domain`, server.ID)
 	if err != nil {
 		return err
 	}

@@ -18,18 +18,50 @@ type ToolVector struct {
 	Vector   []float32
 }
 
+// Place is how far someone has come who goes through the tools in the order of
+// their changes: behind this one. The zero Place is before all of them.
+type Place struct {
+	Revision int64
+	ToolID   string
+}
+
 // Pending gives tools without a vector of a model for their text as it is now, at
-// most limit of them. A tool that cannot be embedded stays pending until it gets
-// some vector: the zero vector says that only its words count.
-func (s *Store) Pending(ctx context.Context, modelID int64, limit int) ([]ToolText, error) {
+// most limit of them, in the order of their changes and behind a place. Whoever
+// goes on behind the last one reads nothing twice: of 100,000 tools that are all
+// done, looking from the start costs a hundred times more than looking behind them.
+// A tool that cannot be embedded stays pending until it gets some vector: the zero
+// vector says that only its words count.
+func (s *Store) Pending(ctx context.Context, modelID int64, after Place, limit int) ([]ToolText, error) {
+	return s.pending(ctx, `
+		select t.id from mcp_server_tools t
+		where t.removed_at is null and t.revision >= @revision
+			and (t.revision, t.id) > (@revision, @tool::uuid) and `+lacksVector+`
+		order by t.revision, t.id limit @limit`, pgx.StrictNamedArgs{"model": modelID,
+		"revision": after.Revision, "tool": or(after.ToolID, firstID), "limit": max(limit, 1)})
+}
+
+// PendingLatest is Pending for the tools that changed last, so many of which are
+// looked at: a change need not wait for a hundred thousand new tools.
+func (s *Store) PendingLatest(ctx context.Context, modelID int64, after Place, among int) ([]ToolText, error) {
+	return s.pending(ctx, `
+		select t.id from (
+			select t.id, t.text_hash from mcp_server_tools t
+			where t.removed_at is null and t.revision > @revision order by t.revision desc limit @limit) t
+		where `+lacksVector, pgx.StrictNamedArgs{"model": modelID, "revision": after.Revision, "limit": max(among, 1)})
+}
+
+const lacksVector = `not exists (
+	select from tool_embeddings e where e.tool_id = t.id and e.model_id = @model and e.text_hash = t.text_hash)`
+
+// firstID comes before every other id.
+const firstID = "00000000-0000-0000-0000-000000000000"
+
+func (s *Store) pending(ctx context.Context, ids string, args pgx.StrictNamedArgs) ([]ToolText, error) {
 	rows, err := s.pool.Query(ctx, `
 		select `+toolTextColumns+`
-		from (
-			select t.id from mcp_server_tools t
-			where t.removed_at is null and not exists (
-				select from tool_embeddings e where e.tool_id = t.id and e.model_id = $1 and e.text_hash = t.text_hash)
-			order by t.id limit $2) pending
-		join mcp_server_tools t on t.id = pending.id join mcp_servers s on s.id = t.server_id`, modelID, max(limit, 1))
+		from (`+ids+`) pending
+		join mcp_server_tools t on t.id = pending.id join mcp_servers s on s.id = t.server_id
+		order by t.revision, t.id`, args)
 	if err != nil {
 		return nil, wrap("list pending tools", err)
 	}
@@ -48,8 +80,8 @@ func (s *Store) CountPending(ctx context.Context, modelID int64) (pending, total
 	return pending, total, wrap("count pending tools", err)
 }
 
-// SaveVectors writes vectors of a model over those that there are. Tools that are
-// gone, or have another text meanwhile, are left out. InvalidParams when a vector
+// SaveVectors writes vectors of a model over those that there are of another text.
+// Tools that are gone, or have another text meanwhile, are left out. InvalidParams when a vector
 // has another dimension than the model, NotFound when there is no such model.
 func (s *Store) SaveVectors(ctx context.Context, modelID int64, vectors []ToolVector) error {
 	model, err := s.model(ctx, modelID)
@@ -82,7 +114,8 @@ func (s *Store) SaveVectors(ctx context.Context, modelID int64, vectors []ToolVe
 		join mcp_server_tools t on t.id = u.tool_id and t.text_hash = u.text_hash and t.removed_at is null
 		order by t.id
 		on conflict (tool_id, model_id) do update set server_id = excluded.server_id, domain = excluded.domain,
-			text_hash = excluded.text_hash, emb = excluded.emb`, modelID, toolIDs, hashes, halves)
+			text_hash = excluded.text_hash, emb = excluded.emb
+		where tool_embeddings.text_hash <> excluded.text_hash`, modelID, toolIDs, hashes, halves)
 	return wrap("save vectors", s.pool.SendBatch(ctx, &batch).Close())
 }
 
@@ -93,7 +126,7 @@ func (s *Store) SaveVectors(ctx context.Context, modelID int64, vectors []ToolVe
 // for all rows at once would take longer than a statement may.
 func (s *Store) OutdateVectors(ctx context.Context, modelID int64) error {
 	const part = 2000
-	last := "00000000-0000-0000-0000-000000000000"
+	last := firstID
 	for {
 		rows, err := s.pool.Query(ctx, `
 			update tool_embeddings e set text_hash = ''

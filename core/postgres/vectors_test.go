@@ -96,7 +96,7 @@ func TestEnsureModelAtOnce(t *testing.T) {
 func saveAll(t *testing.T, store *postgres.Store, model core.Model, vectors map[string][]float32) {
 	t.Helper()
 	var list []postgres.ToolVector
-	for _, p := range must(store.Pending(t.Context(), model.ID, 1000))(t) {
+	for _, p := range must(store.Pending(t.Context(), model.ID, postgres.Place{}, 1000))(t) {
 		list = append(list, postgres.ToolVector{ToolID: p.ID, TextHash: p.TextHash, Vector: vectors[p.Name]})
 	}
 	check(t, store.SaveVectors(t.Context(), model.ID, list))
@@ -112,7 +112,7 @@ func TestPendingFollowsTheText(t *testing.T) {
 	pending := func(want ...string) {
 		t.Helper()
 		var names []string
-		for _, p := range must(store.Pending(ctx, model.ID, 10))(t) {
+		for _, p := range must(store.Pending(ctx, model.ID, postgres.Place{}, 10))(t) {
 			names = append(names, p.Name)
 		}
 		slices.Sort(names)
@@ -125,7 +125,7 @@ func TestPendingFollowsTheText(t *testing.T) {
 	vectors := map[string][]float32{"x": {1, 0}, "y": {0, 1}, "z": {0, 0}}
 	applyTools(t, store, server.ID, tool("x"), tool("y"), tool("z"))
 	pending("x", "y", "z")
-	if got := must(store.Pending(ctx, model.ID, 2))(t); len(got) != 2 {
+	if got := must(store.Pending(ctx, model.ID, postgres.Place{}, 2))(t); len(got) != 2 {
 		t.Fatalf("got %d, want the limit of 2", len(got))
 	}
 	saveAll(t, store, model, vectors)
@@ -181,7 +181,7 @@ func TestSaveVectorsRefuses(t *testing.T) {
 	server := createServer(t, store, "a")
 	applyTools(t, store, server.ID, tool("x"))
 	model := must(store.EnsureModel(ctx, "p", "m", 2))(t)
-	p := must(store.Pending(ctx, model.ID, 1))(t)[0]
+	p := must(store.Pending(ctx, model.ID, postgres.Place{}, 1))(t)[0]
 	v := postgres.ToolVector{ToolID: p.ID, TextHash: p.TextHash, Vector: []float32{1, 0, 0}}
 	wantKind(t, store.SaveVectors(ctx, model.ID, []postgres.ToolVector{v}), core.InvalidParams)
 	wantKind(t, store.SaveVectors(ctx, 99, []postgres.ToolVector{v}), core.NotFound)
@@ -429,5 +429,37 @@ func TestSaveVectorsWhileToolsGo(t *testing.T) {
 	wait.Wait()
 	if got := value[int](t, conn, `select count(*) from tool_embeddings`); got != 0 {
 		t.Fatalf("got %d vectors of tools that are gone", got)
+	}
+}
+
+func TestPendingGoesOnBehindAPlace(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	ctx := t.Context()
+	server, other := createServer(t, store, "a"), createServer(t, store, "b")
+	model := must(store.EnsureModel(ctx, "p", "m", 2))(t)
+	applyTools(t, store, server.ID, tool("x"), tool("y"), tool("z"))
+	var place postgres.Place
+	for range 3 {
+		next := must(store.Pending(ctx, model.ID, place, 1))(t)
+		if len(next) != 1 || next[0].ID == place.ToolID {
+			t.Fatalf("behind %+v: %+v, want another tool", place, next)
+		}
+		place = postgres.Place{Revision: next[0].Revision, ToolID: next[0].ID}
+	}
+	if rest := must(store.Pending(ctx, model.ID, place, 1))(t); len(rest) != 0 {
+		t.Fatalf("%+v behind the last", rest)
+	}
+	applyTools(t, store, server.ID, tool("y"), tool("w"))
+	if late := must(store.Pending(ctx, model.ID, place, 9))(t); len(late) != 2 {
+		t.Errorf("%d behind the place after two changes", len(late))
+	}
+	if latest := must(store.PendingLatest(ctx, model.ID, place, 1))(t); len(latest) != 1 {
+		t.Errorf("%d among the last one, want 1", len(latest))
+	}
+	for id, want := range map[string]bool{server.ID: true, other.ID: false} {
+		if got := must(store.Changed(ctx, place.Revision, []string{id}))(t); got != want {
+			t.Errorf("server %s changed: %v, want %v", id, got, want)
+		}
 	}
 }

@@ -143,3 +143,9 @@ func (w *WordIndex) Best(query string, servers []string, domain string, n int) (
 	}
 	return found, all
 }
+
+// Hold keeps the word index from being brought up to date until it is let go.
+func (e *Engine) Hold() (release func()) {
+	e.refreshing <- struct{}{}
+	return func() { <-e.refreshing }
+}

@@ -16,15 +16,17 @@ const pageSize = 2000
 // Refresh brings the word index up to a catalog revision at least; the first time
 // it reads everything. It is called by Search, and may be called before, so that
 // no search has to wait. One caller does the work while others wait for it;
-// searches that know enough go on meanwhile.
+// searches that know enough of the servers they ask for go on meanwhile.
 func (e *Engine) Refresh(ctx context.Context, atLeast int64) error {
-	_, err := e.fresh(ctx, atLeast)
+	_, err := e.fresh(ctx, atLeast, nil)
 	return err
 }
 
-// fresh gives an index that is new enough.
-func (e *Engine) fresh(ctx context.Context, atLeast int64) (*index, error) {
-	if x := e.index.Load(); x != nil && x.revision >= atLeast {
+// fresh gives an index that is new enough for a search of these servers; of all,
+// where none are named.
+func (e *Engine) fresh(ctx context.Context, atLeast int64, servers []string) (*index, error) {
+	x := e.index.Load()
+	if x != nil && (x.revision >= atLeast || e.enough(ctx, x, servers)) {
 		return x, nil
 	}
 	select {
@@ -33,11 +35,11 @@ func (e *Engine) fresh(ctx context.Context, atLeast int64) (*index, error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for the word index: %w", ctx.Err())
 	}
-	x := e.index.Load()
+	x = e.index.Load()
 	if x != nil && x.revision >= atLeast {
 		return x, nil // somebody else did it
 	}
-	x, err := e.follow(ctx, x)
+	x, err := e.follow(ctx, x, atLeast)
 	if err != nil {
 		return nil, err
 	}
@@ -45,10 +47,25 @@ func (e *Engine) fresh(ctx context.Context, atLeast int64) (*index, error) {
 	return x, nil
 }
 
-// follow applies all changes since an index, nil for none. Only the last state is
-// ever seen by searches.
-func (e *Engine) follow(ctx context.Context, x *index) (*index, error) {
-	if x == nil {
+// enough reports whether an index that somebody is bringing up to date has all there
+// is of some servers. So while a thousand servers are registered, searches of others
+// need not wait for each.
+func (e *Engine) enough(ctx context.Context, x *index, servers []string) bool {
+	if len(servers) == 0 || len(e.refreshing) == 0 {
+		return false
+	}
+	changed, err := e.config.Store.Changed(ctx, x.revision, servers)
+	return err == nil && !changed
+}
+
+// follow applies the changes since an index, nil for none, until it knows of a
+// revision at least. Who starts from nothing reads on until there is no more: up to
+// any revision before the last, tools are missing that changed again since.
+// Otherwise reading on could go on for ever while servers are registered one after
+// the other.
+func (e *Engine) follow(ctx context.Context, x *index, atLeast int64) (*index, error) {
+	whole := x == nil
+	if whole {
 		x = newIndex()
 	}
 	stems := &stemmer{stop: e.stop, seen: make(map[string]string)}
@@ -61,7 +78,7 @@ func (e *Engine) follow(ctx context.Context, x *index) (*index, error) {
 		case upTo == x.revision:
 			return x, nil
 		case upTo < x.revision: // the database went back: a backup was restored
-			x = newIndex()
+			x, whole = newIndex(), true
 			continue
 		}
 		documents, err := documents(changes)
@@ -69,6 +86,9 @@ func (e *Engine) follow(ctx context.Context, x *index) (*index, error) {
 			return nil, err
 		}
 		x = x.apply(documents, upTo, stems)
+		if !whole && upTo >= atLeast {
+			return x, nil
+		}
 	}
 }
 

@@ -124,7 +124,7 @@ func (e *Engine) Search(ctx context.Context, q Query) (Answer, error) {
 	if len(q.Servers) == 0 {
 		return Answer{Suggestion: suggestNothingVisible(q.Domain)}, nil
 	}
-	index, wordsErr := e.fresh(ctx, q.AtLeast)
+	index, wordsErr := e.fresh(ctx, q.AtLeast, q.Servers)
 	if err := ctx.Err(); err != nil {
 		return Answer{}, err
 	}

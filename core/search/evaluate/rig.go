@@ -86,8 +86,17 @@ type Catalog struct {
 // the embedding drop numbers of five digits, so it adds nothing to their texts.
 const nameless = "00000"
 
-// Fill registers tools, a server for every server of the set, and indexes them.
+// Fill registers tools and indexes them.
 func (r *Rig) Fill(ctx context.Context, tools []Tool) (*Catalog, error) {
+	c, err := r.Register(ctx, tools)
+	if err != nil {
+		return nil, err
+	}
+	return c, r.index(ctx)
+}
+
+// Register registers tools, a server for every server of the set.
+func (r *Rig) Register(ctx context.Context, tools []Tool) (*Catalog, error) {
 	byServer := make(map[string][]Tool)
 	for _, t := range tools {
 		name := serverOf(t)
@@ -104,7 +113,7 @@ func (r *Rig) Fill(ctx context.Context, tools []Tool) (*Catalog, error) {
 			return nil, fmt.Errorf("server %q of the set: %w", name, err)
 		}
 	}
-	return c, r.index(ctx)
+	return c, nil
 }
 
 // serverOf is the name of the server that a tool is registered under.
@@ -154,14 +163,17 @@ func entry(action string) core.AuditEntry {
 // index gives every tool a vector and brings the word index up to date.
 func (r *Rig) index(ctx context.Context) error {
 	told := time.Now()
+	var place postgres.Place
 	for done := 0; ; {
-		pending, err := r.Store.Pending(ctx, r.Model.ID, 1000)
+		pending, err := r.Store.Pending(ctx, r.Model.ID, place, 1000)
 		if err != nil {
 			return err
 		}
 		if len(pending) == 0 {
 			break
 		}
+		last := pending[len(pending)-1]
+		place = postgres.Place{Revision: last.Revision, ToolID: last.ID}
 		tools := make([]embeddings.Tool, len(pending))
 		for i, t := range pending {
 			tools[i] = embeddings.Describe(t.Tool, t.ServerName)

@@ -1,0 +1,48 @@
+package search_test
+
+import (
+	"testing"
+
+	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/postgres"
+	"github.com/toolscout/toolscout/core/postgres/pgtest"
+	"github.com/toolscout/toolscout/core/search"
+	"github.com/toolscout/toolscout/core/search/evaluate"
+)
+
+// TestSearchesWaitOnlyForWhatTheyCanSee changes a tool while the word index is held
+// up: who sees another server gets an answer, who sees this one waits for the change.
+func TestSearchesWaitOnlyForWhatTheyCanSee(t *testing.T) {
+	t.Parallel()
+	rig := newRig(t, pgtest.New(t))
+	c := fill(t, rig, []evaluate.Tool{
+		{ID: "1", Name: "send_mail", Server: "mail"}, {ID: "2", Name: "play_song", Server: "music"}})
+	mail, music := c.Servers[0], c.Servers[1]
+	release := rig.Engine.Hold()
+	revision, err := rig.Store.ApplyTools(t.Context(), mail, postgres.ToolDiff{Upsert: []core.Tool{
+		{Name: "fold_origami", OriginName: "3"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := find(t, rig.Engine, search.Query{Text: "song", Servers: []string{music}, AtLeast: revision}); len(a.Hits) != 1 {
+		t.Errorf("%+v, want the song", a)
+	}
+	waits := make(chan search.Answer, 1)
+	go func() {
+		defer close(waits)
+		a, err := rig.Engine.Search(t.Context(), search.Query{Text: "origami", Servers: []string{mail}, TopK: 1, AtLeast: revision})
+		if err != nil {
+			t.Error(err)
+		}
+		waits <- a
+	}()
+	release()
+	a := <-waits
+	if len(a.Hits) != 1 || a.Hits[0].ServerID != mail {
+		t.Fatalf("%+v, want a hit", a)
+	}
+	tools, err := rig.Store.ToolsByID(t.Context(), []string{a.Hits[0].ToolID})
+	if err != nil || tools[a.Hits[0].ToolID].Name != "fold_origami" {
+		t.Errorf("%+v, %v, want what has changed", tools, err)
+	}
+}
