@@ -8,6 +8,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -27,7 +28,7 @@ const (
 	// Up to this many visible tools every vector is looked at: that takes some
 	// 10 ms, and a graph index misses neighbours where a filter takes most of them.
 	exactLimit = 20_000
-	// A search does not wait longer for the embedding service.
+	// A search does not wait longer for the embedding service, unless it is told to.
 	embedTimeout = 3 * time.Second
 )
 
@@ -43,6 +44,9 @@ type Config struct {
 	// Embedder gives the active model. An error means that there is none now: the
 	// search goes on by words.
 	Embedder func() (embeddings.Embedder, core.Model, error)
+	// EmbedTimeout is how long a search waits for the vectors of its query before it
+	// goes on by words; 3 s when it is 0.
+	EmbedTimeout time.Duration
 	// Dictionary lists words that are not misspelt, the commonest first; without
 	// it no spelling is mended.
 	Dictionary []string
@@ -67,6 +71,7 @@ func New(config Config) *Engine {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
+	config.EmbedTimeout = cmp.Or(config.EmbedTimeout, embedTimeout)
 	e := &Engine{config: config, stop: wordSet(stopList), request: make(map[string]bool), actions: actionsOf(),
 		refreshing: make(chan struct{}, 1)}
 	for w := range wordSet(requestList) {
