@@ -128,12 +128,21 @@ func (f *evalFlags) check(sets []string) (err error) {
 
 // evalSets measures, or tunes on, sets in a database of their own.
 func (p *program) evalSets(ctx context.Context, f *evalFlags, args []string) error {
-	sets, err := setsIn(f.dir)
+	folders, err := setsIn(f.dir)
 	if err != nil {
 		return err
 	}
-	if f.Sets = append(sets, args...); len(f.Sets) == 0 {
+	folders = append(folders, args...)
+	if len(folders) == 0 {
 		f.Progress("no sets: measuring one that is made up")
+	}
+	if f.Sets, err = evaluate.LoadAll(folders); err != nil {
+		return err
+	}
+	for _, set := range f.Sets {
+		if unknown := set.Unknown(); unknown != "" {
+			f.Progress(unknown)
+		}
 	}
 	if err := p.variants(f); err != nil {
 		return err

@@ -33,7 +33,7 @@ func (p *program) evalLive(ctx context.Context, f *evalFlags) error {
 		return err
 	}
 	if f.tune {
-		return p.tuneLive(ctx, a, set.Queries, f)
+		return p.tuneLive(ctx, a, set, f)
 	}
 	results, err := a.measure(ctx, set, f)
 	if err != nil {

@@ -25,7 +25,8 @@ func TestEvalRefuses(t *testing.T) {
 		"--min metatool=2":                    "from 0 to 1",
 		"--from-usage --since soon":           "as in 30d or 12h",
 		"--live /nowhere.jsonl":               "/nowhere.jsonl",
-		"--config /nowhere.toml /nowhere/set": "/nowhere.toml",
+		"--config /nowhere.toml":              "/nowhere.toml",
+		"/nowhere/set":                        "/nowhere/set/tools.jsonl",
 	} {
 		code, _, stderr := command(t, "http://127.0.0.1:1", append([]string{"eval"}, strings.Fields(line)...)...)
 		if code == 0 || !strings.Contains(stderr, want) {
