@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -149,6 +150,7 @@ func refusal(res *http.Response, raw []byte) error {
 
 // all walks the pages of a list, up to most items (0: all of them).
 func all[T any](ctx context.Context, a *api, path string, query url.Values, most int) ([]T, error) {
+	query = maps.Clone(query) // the caller's has no cursor
 	if query == nil {
 		query = url.Values{}
 	}

@@ -26,7 +26,7 @@ const maxLine = 1 << 20
 func LoadQuestions(file string) ([]Question, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("open questions: %w", err)
+		return nil, err
 	}
 	defer f.Close()
 	var list []Question

@@ -114,7 +114,7 @@ func LoadTools(file string) ([]Tool, error) { return lines[Tool](file) }
 func lines[T any](file string) ([]T, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("open evaluation set: %w", err)
+		return nil, err
 	}
 	defer f.Close()
 	var list []T
