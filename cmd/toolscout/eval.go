@@ -66,10 +66,11 @@ func (p *program) eval() *cobra.Command {
 			if err := f.check(args); err != nil {
 				return err
 			}
-			if f.live != "" || f.usage {
-				return p.evalLive(c.Context(), f)
+			err := p.evaluate(c.Context(), f, args)
+			if c.Context().Err() != nil {
+				return errors.New("interrupted") // whatever failed did so for that
 			}
-			return p.evalSets(c.Context(), f, args)
+			return err
 		},
 	}
 	f.register(p, c)
@@ -95,6 +96,13 @@ func (f *evalFlags) register(p *program, c *cobra.Command) {
 	s.BoolVar(&f.tune, "tune", false, "find the best share of meaning against words")
 	s.BoolVar(&f.apply, "apply", false, "with --tune on a running server, store it if it is better")
 	p.variable(s, "url", "TOOLSCOUT_URL")
+}
+
+func (p *program) evaluate(ctx context.Context, f *evalFlags, sets []string) error {
+	if f.live != "" || f.usage {
+		return p.evalLive(ctx, f)
+	}
+	return p.evalSets(ctx, f, sets)
 }
 
 // check refuses flags that do not go together.
