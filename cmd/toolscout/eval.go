@@ -114,14 +114,15 @@ func (f *evalFlags) check(sets []string) (err error) {
 		return err
 	case f.live != "" && f.usage:
 		return errors.New("--live and --from-usage: one at a time")
-	case running && (len(sets) > 0 || f.dir != "" || f.config != "" || f.againstConfig != "" || f.Figures != "" || len(f.least) > 0):
-		return errors.New("--live and --from-usage ask the running server: they take no sets, --dir, --config, --min or --figures")
+	case running && (len(sets) > 0 || f.dir != "" || f.config != "" || f.againstConfig != "" || f.Figures != "" ||
+		f.Search.Weight != 0 || len(f.least) > 0):
+		return errors.New("--live and --from-usage ask the running server: they take no sets, --dir, --config, --weight, --min or --figures")
 	case f.apply && !(f.tune && running):
 		return errors.New("--apply goes with --tune and --live or --from-usage")
 	case f.save != "" && !f.usage:
 		return errors.New("--save goes with --from-usage")
-	case f.tune && (f.Against != "" || f.againstConfig != "" || f.RunFile != "" || f.Figures != "" || f.Search.Weight != 0):
-		return errors.New("--tune tries every weight on the questions: it takes no --against, --run-file, --figures or --weight")
+	case f.tune && (f.Against != "" || f.againstConfig != "" || f.RunFile != "" || f.Figures != "" || f.Search.Weight != 0 || len(f.least) > 0):
+		return errors.New("--tune tries every weight on the questions: it takes no --against, --run-file, --figures, --min or --weight")
 	case f.Against != "" && f.againstConfig != "":
 		return errors.New("--against and --against-config: one at a time")
 	case f.Keep && f.Figures == "":

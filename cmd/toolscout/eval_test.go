@@ -17,6 +17,8 @@ func TestEvalRefuses(t *testing.T) {
 	for line, want := range map[string]string{
 		"--live a --from-usage":             "one at a time",
 		"--live a ./set":                    "they take no sets",
+		"--live a --weight .7":              "they take no sets",
+		"--tune --min a=.5":                 "--tune tries every weight",
 		"--from-usage --config a.toml":      "they take no sets",
 		"--apply":                           "--apply goes with --tune",
 		"--tune --apply ./set":              "--apply goes with --tune",
