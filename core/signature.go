@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -138,19 +139,39 @@ func (s schemaPart) read(raw json.RawMessage) schemaPart {
 	return schemaPart{root: s.root, style: s.style, inner: s.inner, room: s.room}
 }
 
-// lookUp finds a definition by a reference like #/$defs/name.
+// lookUp finds a part of the schema by a reference like #/$defs/name.
 func (s schemaPart) lookUp(ref string) json.RawMessage {
-	for _, section := range []string{"$defs", "definitions"} {
-		name, local := strings.CutPrefix(ref, "#/"+section+"/")
-		if !local {
-			continue
+	path, local := strings.CutPrefix(ref, "#/")
+	if !local {
+		return nil
+	}
+	var found json.RawMessage
+	members := s.root
+	for step := range strings.SplitSeq(path, "/") {
+		if found != nil {
+			members = membersOf(found)
 		}
-		var defs map[string]json.RawMessage
-		if json.Unmarshal(s.root[section], &defs) == nil {
-			return defs[name]
+		if found = members[unescape.Replace(step)]; found == nil {
+			return nil
 		}
 	}
-	return nil
+	return found
+}
+
+// unescape reads a step of a JSON pointer (RFC 6901, 4).
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")
+
+// membersOf are those of an object, or of an array by their numbers.
+func membersOf(raw json.RawMessage) map[string]json.RawMessage {
+	var members map[string]json.RawMessage
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &members) != nil && json.Unmarshal(raw, &list) == nil {
+		members = make(map[string]json.RawMessage, len(list))
+		for i, m := range list {
+			members[strconv.Itoa(i)] = m
+		}
+	}
+	return members
 }
 
 type parameter struct {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp/syntax"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -113,7 +115,12 @@ func (r *reader) value() string {
 func (r *reader) single() string {
 	value := r.plain()
 	for r.accept("[]") {
-		value = "[" + value + "]"
+		n := 1
+		if r.accept("<") {
+			n = int(r.least())
+			r.expect(">")
+		}
+		value = "[" + strings.Join(slices.Repeat([]string{value}, n), ",") + "]"
 	}
 	return value
 }
@@ -121,6 +128,10 @@ func (r *reader) single() string {
 func (r *reader) plain() string {
 	for word, value := range words {
 		if r.accept(word) {
+			if (word == "number" || word == "integer") && r.accept("<") {
+				value = strconv.FormatFloat(r.least(), 'f', -1, 64)
+				r.expect(">")
+			}
 			if word == "string" && r.accept("<") {
 				return r.form()
 			}
@@ -147,20 +158,41 @@ func (r *reader) plain() string {
 	return r.literal()
 }
 
+// least reads bounds, and gives the lower one; 0 where there are none.
+func (r *reader) least() float64 {
+	bounds, _, _ := strings.Cut(r.rest[:strings.IndexAny(r.rest, " >")], "..")
+	least, err := strconv.ParseFloat(bounds, 64)
+	if err != nil {
+		return 0
+	}
+	r.rest = r.rest[strings.IndexAny(r.rest, " >"):]
+	r.accept(" ")
+	return least
+}
+
 // form reads what a text must look like, and gives one.
 func (r *reader) form() string {
+	least := int(r.least())
 	if !r.accept("/") {
 		name, rest, _ := strings.Cut(r.rest, ">")
 		r.rest = rest
-		return cmp.Or(formats[name], `"text"`)
+		return cmp.Or(formats[name], long("text", least))
 	}
 	pattern, rest, _ := strings.Cut(r.rest, "/>")
 	r.rest = rest
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return `"text"`
+		return long("text", least)
 	}
-	quoted, _ := json.Marshal(example(parsed.Simplify()))
+	return long(example(parsed.Simplify()), least)
+}
+
+// long is a text as JSON, repeated to have so many characters.
+func long(text string, least int) string {
+	if least > 0 && text != "" {
+		text = strings.Repeat(text, least/len(text)+1)[:least]
+	}
+	quoted, _ := json.Marshal(text)
 	return string(quoted)
 }
 
@@ -304,13 +336,20 @@ var callable = map[string]string{
 		"properties":{"name":{"type":"string"},"op":{"enum":["EQ","NEQ"]},"note":{"type":"string"}},"required":["name","op"]}}},"required":["g"]}}},"required":["f"]}`,
 	"union_of_objects": `{"properties":{"a":{"type":"array","items":{"anyOf":[{"type":"object","properties":{"k":{"const":"x"},"v":{"type":"number"}},"required":["k","v"]},
 		{"type":"object","properties":{"k":{"const":"y"}},"required":["k"]}]}}},"required":["a"]}`,
-	"all_of":         `{"properties":{"a":{"allOf":[{"type":"string"},{"type":"string","enum":["true","false"]}]}},"required":["a"]}`,
-	"never":          `{"properties":{"a":{"anyOf":[{"not":{}},{"type":"integer"}]}},"required":["a"]}`,
-	"tuple":          `{"properties":{"a":{"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}],"minItems":2,"maxItems":2,"items":false}},"required":["a"]}`,
-	"formats":        `{"properties":{"u":{"type":"string","format":"uri"},"m":{"type":"string","format":"email"},"d":{"type":"string","format":"date-time"},"i":{"type":"string","format":"uuid"}},"required":["u","m","d","i"]}`,
-	"pattern":        `{"properties":{"a":{"type":"string","pattern":"^\\d{4}-(Q[1-4]|H[12])$"}},"required":["a"]}`,
-	"not_described":  `{"properties":{"a":{"type":"string"}},"required":["a","b"]}`,
-	"reference":      `{"$defs":{"P":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}},"properties":{"p":{"$ref":"#/$defs/P"}},"required":["p"]}`,
+	"all_of":        `{"properties":{"a":{"allOf":[{"type":"string"},{"type":"string","enum":["true","false"]}]}},"required":["a"]}`,
+	"never":         `{"properties":{"a":{"anyOf":[{"not":{}},{"type":"integer"}]}},"required":["a"]}`,
+	"tuple":         `{"properties":{"a":{"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}],"minItems":2,"maxItems":2,"items":false}},"required":["a"]}`,
+	"formats":       `{"properties":{"u":{"type":"string","format":"uri"},"m":{"type":"string","format":"email"},"d":{"type":"string","format":"date-time"},"i":{"type":"string","format":"uuid"}},"required":["u","m","d","i"]}`,
+	"pattern":       `{"properties":{"a":{"type":"string","pattern":"^\\d{4}-(Q[1-4]|H[12])$"}},"required":["a"]}`,
+	"not_described": `{"properties":{"a":{"type":"string"}},"required":["a","b"]}`,
+	"reference":     `{"$defs":{"P":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}},"properties":{"p":{"$ref":"#/$defs/P"}},"required":["p"]}`,
+	"pointer":       `{"properties":{"p":{"type":"array","items":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}},"q":{"type":"array","items":{"$ref":"#/properties/p/items"}}},"required":["q"]}`,
+	"very_deep": `{"properties":{"a":{"type":"object","properties":{"b":{"type":"object","properties":{"c":{"type":"object","properties":{"d":{"type":"object",
+		"properties":{"e":{"type":"object","properties":{"f":{"type":"object","properties":{"g":{"type":"number"}},"required":["g"]}},"required":["f"]}},"required":["e"]}},"required":["d"]}},"required":["c"]}},"required":["b"]}},"required":["a"]}`,
+	"union_in_union": `{"properties":{"a":{"anyOf":[{"anyOf":[{"anyOf":[{"type":"object","properties":{"k":{"const":1}},"required":["k"]}]}]}]}},"required":["a"]}`,
+	"variants":       `{"properties":{"a":{"type":"object","oneOf":[{"properties":{"k":{"const":1}},"required":["k"]},{"properties":{"l":{"type":"string"}},"required":["l"]}]}},"required":["a"]}`,
+	"bounds": `{"properties":{"n":{"type":"integer","minimum":10,"maximum":100},"s":{"type":"string","minLength":2,"maxLength":2},"l":{"type":"array","items":{"type":"string"},"minItems":3},
+		"p":{"type":"string","pattern":"^\\d+$","minLength":8,"maxLength":8},"f":{"type":"number","minimum":2.5}},"required":["n","s","l","p","f"]}`,
 	"many_required":  manyRequired(30, `{"type":"string"}`),
 	"many_long_ones": manyRequired(20, `{"enum":["a-long-value-of-an-enum","another-long-value-of-it","a-third-long-value-of-it","a-fourth"]}`),
 	"nothing":        `{"type":"object"}`,

@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -14,12 +15,17 @@ func (s schemaPart) options(depth int) []string {
 	if literals := s.literals(); literals != nil {
 		return literals
 	}
-	if *s.room--; depth > maxSchemaNest || *s.room < 0 {
+	if *s.room--; *s.room < 0 {
 		return []string{"any"}
 	}
 	types := s.types()
 	if len(types) == 0 {
 		return s.untyped(depth)
+	}
+	if s.variants() {
+		if options := s.untyped(depth); options[0] != "any" {
+			return options
+		}
 	}
 	var names []string
 	for _, t := range types[:min(len(types), maxEnum)] {
@@ -40,6 +46,12 @@ func (s schemaPart) types() []string {
 	return many
 }
 
+// variants reports whether an object has members only by the union that it is.
+func (s schemaPart) variants() bool {
+	return s.members["properties"] == nil && (s.members["anyOf"] != nil || s.members["oneOf"] != nil) &&
+		slices.Equal(s.types(), []string{"object"})
+}
+
 // untyped guesses the type of a schema that names none.
 func (s schemaPart) untyped(depth int) []string {
 	for _, keyword := range []string{"anyOf", "oneOf"} {
@@ -50,7 +62,7 @@ func (s schemaPart) untyped(depth int) []string {
 		var names []string
 		for _, o := range options[:min(len(options), maxEnum)] {
 			if option := s.read(o); option.members["not"] == nil { // such as {"not": {}}, which nothing is
-				names = append(names, option.options(depth+1)...)
+				names = append(names, option.options(depth)...) // the room bounds these
 			}
 		}
 		if len(names) > 0 {
@@ -80,7 +92,7 @@ func (s schemaPart) intersection(depth int) []string {
 		if literals := part.literals(); literals != nil {
 			return literals
 		}
-		if options := part.options(depth + 1); found[0] == "any" || len(options[0]) > len(found[0]) {
+		if options := part.options(depth); found[0] == "any" || len(options[0]) > len(found[0]) {
 			found = options
 		}
 	}
@@ -89,10 +101,12 @@ func (s schemaPart) intersection(depth int) []string {
 
 func (s schemaPart) named(t string, depth int) string {
 	switch t {
-	case "number", "integer", "boolean", "null":
+	case "boolean", "null":
 		return t
+	case "number", "integer":
+		return t + s.bracketed(s.bounds("minimum", "maximum"))
 	case "string":
-		return "string" + s.form()
+		return "string" + s.bracketed(s.bounds("minLength", "maxLength"), s.form())
 	case "array":
 		return s.array(depth)
 	case "object":
@@ -101,39 +115,66 @@ func (s schemaPart) named(t string, depth int) string {
 	return "any"
 }
 
-// form is what a text must look like: <uri>, or a short regular expression.
-func (s schemaPart) form() string {
-	var text string
-	if s.style == bare {
+// bracketed says in few words what a type is bound by: <8 /^\d+$/>.
+func (s schemaPart) bracketed(bounds ...string) string {
+	said := strings.TrimSpace(strings.Join(bounds, " "))
+	if said == "" || s.style == bare {
 		return ""
 	}
+	return "<" + said + ">"
+}
+
+// bounds are how small and large a number, a text or a list may be: 2..5, or 8.., or 4
+// for no other than that. They are said where a small one would be refused, which is
+// what a model cannot know; few ask for as much as a maximum forbids.
+func (s schemaPart) bounds(least, most string) string {
+	var from, to float64
+	if json.Unmarshal(s.members[least], &from) != nil || from <= 1 {
+		return ""
+	}
+	switch {
+	case json.Unmarshal(s.members[most], &to) != nil || to < from:
+		return plainNumber(from) + ".."
+	case to == from:
+		return plainNumber(from)
+	}
+	return plainNumber(from) + ".." + plainNumber(to)
+}
+
+func plainNumber(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+// form is what a text must look like: the name of a format, or a short regular
+// expression.
+func (s schemaPart) form() string {
+	var text string
 	if json.Unmarshal(s.members["format"], &text) == nil && parameterName(text) == text && text != "" {
-		return "<" + text + ">"
+		return text
 	}
 	if json.Unmarshal(s.members["pattern"], &text) == nil && text != "" && len(text) <= maxPattern &&
 		oneLine(text) == text && !strings.Contains(text, "/>") {
-		return "</" + text + "/>"
+		return "/" + text + "/"
 	}
 	return ""
 }
 
 func (s schemaPart) array(depth int) string {
 	var places []json.RawMessage
-	if json.Unmarshal(s.members["prefixItems"], &places) == nil && len(places) > 0 && len(places) <= maxMembers {
+	if json.Unmarshal(s.members["prefixItems"], &places) == nil && len(places) > 0 && len(places) <= maxMembers && depth <= maxSchemaNest {
 		var names []string
 		for _, place := range places {
 			names = append(names, s.read(place).typeName(depth+1))
 		}
 		return "[" + strings.Join(names, ", ") + "]"
 	}
-	if s.members["items"] == nil {
-		return "any[]"
+	bounds := s.bracketed(s.bounds("minItems", "maxItems"))
+	if s.members["items"] == nil || depth > maxSchemaNest {
+		return "any[]" + bounds
 	}
 	options := s.read(s.members["items"]).options(depth + 1)
 	if len(options) > 1 {
-		return "(" + strings.Join(options, "|") + ")[]"
+		return "(" + strings.Join(options, "|") + ")[]" + bounds
 	}
-	return options[0] + "[]"
+	return options[0] + "[]" + bounds
 }
 
 // object names the members: all of an object that is no part of another, and of those

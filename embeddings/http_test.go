@@ -178,6 +178,10 @@ func TestWaits(t *testing.T) {
 		if took, err := ask(t.Context()); err != nil || took != 2*time.Second {
 			t.Errorf("after 429 with Retry-After 2: %v, %v", took, err)
 		}
+		service.Fail(embedtest.HangUp)
+		if took, err := ask(t.Context()); err != nil || took > 100*time.Millisecond {
+			t.Errorf("after a connection that broke off: %v, %v", took, err)
+		}
 		service.FailAlways(embedtest.RateLimited)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -189,6 +193,11 @@ func TestWaits(t *testing.T) {
 		service.FailAlways(embedtest.Stall)
 		if took, err := ask(t.Context()); !errors.Is(err, core.Unavailable) || took != time.Minute {
 			t.Errorf("a service that stalls: %v, %v", took, err)
+		}
+		start := time.Now()
+		_, err = h.Embed(t.Context(), []string{"one", "two", "three"})
+		if took := time.Since(start); !errors.Is(err, core.Unavailable) || took != time.Minute+20*time.Second {
+			t.Errorf("one that stalls over three texts: %v, %v", took, err)
 		}
 		ctx, cancel = context.WithCancel(t.Context())
 		done := make(chan error, 1)

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/toolscout/toolscout/core"
@@ -22,8 +23,9 @@ const (
 	firstDelay     = 100 * time.Millisecond // doubled each time: a search waits 0.7 s at most
 	longestDelay   = 30 * time.Second       // a longer Retry-After is the caller's to wait for
 	requestTimeout = time.Minute
-	maxResponse    = 32 << 20 // 32 texts of 4,096 dimensions are 3 MB
-	maxComplaint   = 300      // bytes of a refusal that are kept for the log
+	textTimeout    = 10 * time.Second // more for each further text: a transformer on a busy CPU is slow
+	maxResponse    = 32 << 20         // 32 texts of 4,096 dimensions are 3 MB
+	maxComplaint   = 300              // bytes of a refusal that are kept for the log
 )
 
 // batch asks for the vectors of one request's texts, patiently.
@@ -34,7 +36,7 @@ func (h *HTTP) batch(ctx context.Context, texts []string) ([][]float32, error) {
 	}
 	delay := firstDelay
 	for try := 1; ; try++ {
-		answer, err := h.ask(ctx, body)
+		answer, err := h.ask(ctx, body, requestTimeout+time.Duration(len(texts)-1)*textTimeout)
 		if err == nil {
 			return h.read(answer, len(texts))
 		}
@@ -72,8 +74,8 @@ func (a *again) Error() string { return a.reason.Error() }
 func (a *again) Unwrap() error { return a.reason }
 
 // ask sends one request and gives the body of a good answer.
-func (h *HTTP) ask(ctx context.Context, body []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+func (h *HTTP) ask(ctx context.Context, body []byte, timeout time.Duration) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(body))
 	if err != nil {
@@ -86,7 +88,7 @@ func (h *HTTP) ask(ctx context.Context, body []byte) ([]byte, error) {
 	}
 	resp, err := h.config.Client.Do(req)
 	if err != nil {
-		return nil, core.Errorf(core.Unavailable, "the embedding service cannot be reached").Because(bare(err))
+		return nil, unreachable(err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
@@ -97,6 +99,19 @@ func (h *HTTP) ask(ctx context.Context, body []byte) ([]byte, error) {
 		return nil, core.Errorf(core.UpstreamError, "the embedding service's answer is longer than %d MiB", maxResponse>>20)
 	}
 	return answer, h.refusal(resp, answer)
+}
+
+// unreachable says why there was no answer. Asking again makes sense where the service
+// took the request and hung up, and none where nobody is there or it takes for ever.
+func unreachable(err error) error {
+	switch why := bare(err); {
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF):
+		return &again{core.Errorf(core.Unavailable, "the embedding service hung up").Because(why)}
+	case errors.Is(err, context.DeadlineExceeded):
+		return core.Errorf(core.Unavailable, "the embedding service did not answer in time").Because(why)
+	default:
+		return core.Errorf(core.Unavailable, "the embedding service cannot be reached").Because(why)
+	}
 }
 
 // bare takes the URL, which may hold a key, off an error of net/http.

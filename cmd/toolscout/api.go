@@ -150,7 +150,8 @@ func refusal(res *http.Response, raw []byte) error {
 
 // all walks the pages of a list, up to most items (0: all of them).
 func all[T any](ctx context.Context, a *api, path string, query url.Values, most int) ([]T, error) {
-	if query = maps.Clone(query); query == nil { // the caller's stays without a cursor
+	query = maps.Clone(query) // the caller's has no cursor
+	if query == nil {
 		query = url.Values{}
 	}
 	var out []T

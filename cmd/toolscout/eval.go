@@ -66,10 +66,11 @@ func (p *program) eval() *cobra.Command {
 			if err := f.check(args); err != nil {
 				return err
 			}
-			if f.live != "" || f.usage {
-				return p.evalLive(c.Context(), f)
+			err := p.evaluate(c.Context(), f, args)
+			if c.Context().Err() != nil {
+				return errors.New("interrupted") // whatever failed did so for that
 			}
-			return p.evalSets(c.Context(), f, args)
+			return err
 		},
 	}
 	f.register(p, c)
@@ -97,6 +98,13 @@ func (f *evalFlags) register(p *program, c *cobra.Command) {
 	p.variable(s, "url", "TOOLSCOUT_URL")
 }
 
+func (p *program) evaluate(ctx context.Context, f *evalFlags, sets []string) error {
+	if f.live != "" || f.usage {
+		return p.evalLive(ctx, f)
+	}
+	return p.evalSets(ctx, f, sets)
+}
+
 // check refuses flags that do not go together.
 func (f *evalFlags) check(sets []string) (err error) {
 	f.Minimum, err = minima(f.least)
@@ -106,14 +114,15 @@ func (f *evalFlags) check(sets []string) (err error) {
 		return err
 	case f.live != "" && f.usage:
 		return errors.New("--live and --from-usage: one at a time")
-	case running && (len(sets) > 0 || f.dir != "" || f.config != "" || f.againstConfig != "" || f.Figures != "" || len(f.least) > 0):
-		return errors.New("--live and --from-usage ask the running server: they take no sets, --dir, --config, --min or --figures")
+	case running && (len(sets) > 0 || f.dir != "" || f.config != "" || f.againstConfig != "" || f.Figures != "" ||
+		f.Search.Weight != 0 || len(f.least) > 0):
+		return errors.New("--live and --from-usage ask the running server: they take no sets, --dir, --config, --weight, --min or --figures")
 	case f.apply && !(f.tune && running):
 		return errors.New("--apply goes with --tune and --live or --from-usage")
 	case f.save != "" && !f.usage:
 		return errors.New("--save goes with --from-usage")
-	case f.tune && (f.Against != "" || f.againstConfig != "" || f.RunFile != "" || f.Figures != "" || f.Search.Weight != 0):
-		return errors.New("--tune tries every weight on the questions: it takes no --against, --run-file, --figures or --weight")
+	case f.tune && (f.Against != "" || f.againstConfig != "" || f.RunFile != "" || f.Figures != "" || f.Search.Weight != 0 || len(f.least) > 0):
+		return errors.New("--tune tries every weight on the questions: it takes no --against, --run-file, --figures, --min or --weight")
 	case f.Against != "" && f.againstConfig != "":
 		return errors.New("--against and --against-config: one at a time")
 	case f.Keep && f.Figures == "":
@@ -128,12 +137,21 @@ func (f *evalFlags) check(sets []string) (err error) {
 
 // evalSets measures, or tunes on, sets in a database of their own.
 func (p *program) evalSets(ctx context.Context, f *evalFlags, args []string) error {
-	sets, err := setsIn(f.dir)
+	folders, err := setsIn(f.dir)
 	if err != nil {
 		return err
 	}
-	if f.Sets = append(sets, args...); len(f.Sets) == 0 {
+	folders = append(folders, args...)
+	if len(folders) == 0 {
 		f.Progress("no sets: measuring one that is made up")
+	}
+	if f.Sets, err = evaluate.LoadAll(folders); err != nil {
+		return err
+	}
+	for _, set := range f.Sets {
+		if unknown := set.Unknown(); unknown != "" {
+			f.Progress(unknown)
+		}
 	}
 	if err := p.variants(f); err != nil {
 		return err

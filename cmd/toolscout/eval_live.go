@@ -22,6 +22,12 @@ func (p *program) evalLive(ctx context.Context, f *evalFlags) error {
 	if err != nil {
 		return err
 	}
+	var earlier *evaluate.RunFile
+	if f.Against != "" {
+		if earlier, err = evaluate.ReadRun(f.Against); err != nil {
+			return err
+		}
+	}
 	set := evaluate.Set{Name: f.live}
 	if f.usage {
 		set.Name = "usage"
@@ -33,9 +39,9 @@ func (p *program) evalLive(ctx context.Context, f *evalFlags) error {
 		return err
 	}
 	if f.tune {
-		return p.tuneLive(ctx, a, set.Queries, f)
+		return p.tuneLive(ctx, a, set, f)
 	}
-	results, err := a.measure(ctx, set, f)
+	results, err := a.measure(ctx, set, f, earlier)
 	if err != nil {
 		return err
 	}
@@ -48,7 +54,7 @@ func (p *program) evalLive(ctx context.Context, f *evalFlags) error {
 	return evaluate.WriteRun(f.RunFile, []evaluate.Set{set}, results)
 }
 
-func (a *api) measure(ctx context.Context, set evaluate.Set, f *evalFlags) ([]evaluate.Result, error) {
+func (a *api) measure(ctx context.Context, set evaluate.Set, f *evalFlags, earlier *evaluate.RunFile) ([]evaluate.Result, error) {
 	degraded := 0
 	result, err := evaluate.Ask(ctx, set, f.Progress, func(ctx context.Context, q evaluate.Query) (evaluate.Finding, error) {
 		found, without, err := a.find(ctx, q.Text, f.K)
@@ -63,11 +69,7 @@ func (a *api) measure(ctx context.Context, set evaluate.Set, f *evalFlags) ([]ev
 	if degraded > 0 {
 		f.Progress(fmt.Sprintf("%d of %d questions were answered with one half of the search missing", degraded, len(set.Queries)))
 	}
-	if f.Against != "" {
-		earlier, err := evaluate.ReadRun(f.Against)
-		if err != nil {
-			return nil, err
-		}
+	if earlier != nil {
 		if result.Against, err = earlier.Compare(set, result); err != nil {
 			return nil, err
 		}
@@ -160,7 +162,7 @@ func (a *api) draw(ctx context.Context, since string, say func(string)) ([]evalu
 	drawn := evaluate.FromUsage(asked, used)
 	say(fmt.Sprintf("the last %s: %d searches, of which %d with their words, and %d calls of tools; %d questions",
 		since, len(asked)+unknown, len(asked), len(used), len(drawn)))
-	if len(drawn) == 0 && unknown > 0 {
+	if len(asked) == 0 && unknown > 0 {
 		return nil, errors.New(howToKeepQueries)
 	}
 	return drawn, nil

@@ -1,6 +1,11 @@
 package main
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,26 +15,47 @@ import (
 func TestEvalRefuses(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"--live a --from-usage":               "one at a time",
-		"--live a ./set":                      "they take no sets",
-		"--from-usage --config a.toml":        "they take no sets",
-		"--apply":                             "--apply goes with --tune",
-		"--tune --apply ./set":                "--apply goes with --tune",
-		"--save a":                            "--save goes with --from-usage",
-		"--tune --against a ./set":            "--tune tries every weight",
-		"--against a --against-config b":      "one at a time",
-		"--keep":                              "--keep goes with --figures",
-		"--weight 1":                          "--weight 1",
-		"--weight NaN":                        "--weight NaN",
-		"--k 51":                              "want 1 to 50",
-		"--min metatool=2":                    "from 0 to 1",
-		"--from-usage --since soon":           "as in 30d or 12h",
-		"--live /nowhere.jsonl":               "/nowhere.jsonl",
-		"--config /nowhere.toml /nowhere/set": "/nowhere.toml",
+		"--live a --from-usage":             "one at a time",
+		"--live a ./set":                    "they take no sets",
+		"--live a --weight .7":              "they take no sets",
+		"--tune --min a=.5":                 "--tune tries every weight",
+		"--from-usage --config a.toml":      "they take no sets",
+		"--apply":                           "--apply goes with --tune",
+		"--tune --apply ./set":              "--apply goes with --tune",
+		"--save a":                          "--save goes with --from-usage",
+		"--tune --against a ./set":          "--tune tries every weight",
+		"--against a --against-config b":    "one at a time",
+		"--keep":                            "--keep goes with --figures",
+		"--weight 1":                        "--weight 1",
+		"--weight NaN":                      "--weight NaN",
+		"--k 51":                            "want 1 to 50",
+		"--min metatool=2":                  "from 0 to 1",
+		"--from-usage --since soon":         "as in 30d or 12h",
+		"--live a --against /nowhere.jsonl": "/nowhere.jsonl",
+		"--live /nowhere.jsonl":             "/nowhere.jsonl",
+		"--config /nowhere.toml":            "/nowhere.toml",
+		"/nowhere/set":                      "/nowhere/set/tools.jsonl",
 	} {
 		code, _, stderr := command(t, "http://127.0.0.1:1", append([]string{"eval"}, strings.Fields(line)...)...)
 		if code == 0 || !strings.Contains(stderr, want) {
 			t.Errorf("eval %s: status %d, it said %q, want %q", line, code, stderr, want)
+		}
+	}
+}
+
+// TestAllPages: what a list is asked for is the same after it was read to its end.
+func TestAllPages(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next := map[string]string{"": "b", "b": "c"}[r.FormValue("cursor")]
+		fmt.Fprintf(w, `{"items":[%q],"nextCursor":%q}`, r.FormValue("since"), next)
+	}))
+	defer server.Close()
+	query := url.Values{"since": {"now"}}
+	for range 2 {
+		got, err := all[string](t.Context(), &api{base: server.URL}, "/x", query, 0)
+		if err != nil || !slices.Equal(got, []string{"now", "now", "now"}) {
+			t.Errorf("got %q (%v)", got, err)
 		}
 	}
 }

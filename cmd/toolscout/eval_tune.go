@@ -15,18 +15,11 @@ import (
 
 // tuneOnSets looks for the best weight on each set.
 func (p *program) tuneOnSets(ctx context.Context, store *postgres.Store, f *evalFlags) error {
-	sets, err := evaluate.LoadAll(f.Sets)
-	if err != nil {
-		return err
-	}
 	rig, err := f.Search.Rig(ctx, store, f.Progress)
 	if err != nil {
 		return err
 	}
-	for _, set := range sets {
-		if !p.json {
-			fmt.Fprintf(p.stdout, "%s, ", set.Name)
-		}
+	for _, set := range f.Sets {
 		t, err := rig.TuneOn(ctx, set)
 		if err != nil {
 			return err
@@ -40,12 +33,12 @@ func (p *program) tuneOnSets(ctx context.Context, store *postgres.Store, f *eval
 
 // tuneLive looks for the best weight on questions to the running server, and stores
 // it if it is better and that is wanted.
-func (p *program) tuneLive(ctx context.Context, a *api, questions []evaluate.Query, f *evalFlags) error {
+func (p *program) tuneLive(ctx context.Context, a *api, set evaluate.Set, f *evalFlags) error {
 	model, err := activeModel(ctx, a)
 	if err != nil {
 		return err
 	}
-	t, err := evaluate.Tune(ctx, questions, f.Progress, a.tryWeight)
+	t, err := evaluate.Tune(ctx, set, f.Progress, a.tryWeight)
 	if err != nil {
 		return err
 	}
@@ -99,11 +92,11 @@ func (p *program) printTuning(t evaluate.Tuning) error {
 		return json.NewEncoder(p.stdout).Encode(t)
 	}
 	w := p.stdout
-	fmt.Fprintf(w, "%s, %d questions\n\n  weight  NDCG@10\n", t.Model, t.Questions)
+	fmt.Fprintf(w, "%s with %s, %d questions\n\n  weight  NDCG@10\n", t.Set, t.Model, t.Questions)
 	for _, x := range t.Tried {
 		mark := ""
 		if x.Weight == t.Best {
-			mark = "  best on all questions"
+			mark = "  best, with its neighbours"
 		}
 		fmt.Fprintf(w, "    %.2f   %.4f%s\n", x.Weight, x.NDCG10, mark)
 	}

@@ -108,6 +108,15 @@ func TestSummary(t *testing.T) {
 		{"quoted", `Says "Read a file." And then it goes on and on`, `Says "Read a file."`},
 		{"chinese", "读取文件内容。然后返回文本，以及更多的信息", "读取文件内容。"},
 		{"japanese", "「ファイルを読む。」そして返すのです、全部", "「ファイルを読む。」"},
+		{"hindi", "यह फ़ाइल। और यह भी बहुत कुछ करता है", "यह फ़ाइल।"},
+		{"arabic", "ما هو الملف؟ ثم أشياء أخرى كثيرة", "ما هو الملف؟"},
+		{"thai_without_any", strings.Repeat("ก", 30), strings.Repeat("ก", 11) + "…"},
+		{"list", "Reads a file:\n- by its path\n- by the id of it", "Reads a file: - by its path"},
+		{"numbered_list", "Two steps\n12. open the file\n13. read all of the file", "Two steps 12. open the file"},
+		{"a_number_is_no_end", "Steps 12. and 13. are those that one takes twice", "Steps 12. and 13. are those that…"},
+		{"docstring", "Reads a file\n  Args:\n    p: its path\n    q: all of it", "Reads a file"},
+		{"short_docstring", "Reads a file\n  Args:\n    p: path", "Reads a file Args: p: path"},
+		{"nothing_but_arguments", "Args: the path of the file that is to be read", "Args: the path of the file that is…"},
 		{"at_the_bound", "Reads a file from a far directory. And so on.", "Reads a file from a far directory."},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

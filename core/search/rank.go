@@ -55,7 +55,7 @@ func (s *search) embed(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("no active embedding model: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.engine.config.EmbedTimeout)
 	defer cancel()
 	vectors, err := embedder.Embed(ctx, append([]string{s.query.Text}, s.needs...))
 	if err != nil {

@@ -8,6 +8,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -24,7 +25,7 @@ const (
 	defaultTopK = 10
 	// Each half proposes four times what is asked for, and at least this many.
 	minCandidates = 100
-	// A search does not wait longer for the embedding service.
+	// A search does not wait longer for the embedding service, unless it is told to.
 	embedTimeout = 3 * time.Second
 )
 
@@ -40,6 +41,9 @@ type Config struct {
 	// Embedder gives the active model. An error means that there is none now: the
 	// search goes on by words.
 	Embedder func() (embeddings.Embedder, core.Model, error)
+	// EmbedTimeout is how long a search waits for the vectors of its query before it
+	// goes on by words; 3 s when it is 0.
+	EmbedTimeout time.Duration
 	// Dictionary lists words that are not misspelt, the commonest first; without
 	// it no spelling is mended.
 	Dictionary []string
@@ -65,6 +69,7 @@ func New(config Config) *Engine {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
+	config.EmbedTimeout = cmp.Or(config.EmbedTimeout, embedTimeout)
 	e := &Engine{config: config, stop: wordSet(stopList), request: make(map[string]bool), actions: actionsOf(),
 		refreshing: make(chan struct{}, 1)}
 	for w := range wordSet(requestList) {

@@ -41,6 +41,8 @@ const (
 	Stall
 	// Truncated breaks off in the middle of the body.
 	Truncated
+	// HangUp reads the request and closes the connection.
+	HangUp
 )
 
 // Service is the service's handler. Its zero value is not ready: use NewService.
@@ -133,6 +135,8 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "<!doctype html><title>Welcome</title>")
 	case Stall:
 		<-r.Context().Done()
+	case HangUp:
+		panic(http.ErrAbortHandler)
 	default:
 		s.answer(w, r.URL.Path, asked.Input, failure)
 	}

@@ -70,6 +70,15 @@ func TestScoresOfARun(t *testing.T) {
 	}
 }
 
+func madeUp(t *testing.T) []evaluate.Set {
+	t.Helper()
+	sets, err := evaluate.LoadAll(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sets
+}
+
 // TestAgainst compares a run with its own run file, and holds it against figures.
 func TestAgainst(t *testing.T) {
 	t.Parallel()
@@ -81,25 +90,25 @@ func TestAgainst(t *testing.T) {
 		err := evaluate.Main(t.Context(), store, o, &out)
 		return out.String(), err
 	}
-	if out, err := measure(evaluate.Options{RunFile: run, Figures: figures, Keep: true}); err != nil {
+	if out, err := measure(evaluate.Options{Sets: madeUp(t), RunFile: run, Figures: figures, Keep: true}); err != nil {
 		t.Fatal(err, out)
 	}
-	out, err := measure(evaluate.Options{Against: run, Figures: figures})
+	out, err := measure(evaluate.Options{Sets: madeUp(t), Against: run, Figures: figures})
 	if err != nil || !strings.Contains(out, "against "+run) || !strings.Contains(out, "+0.0000  1.0000") {
 		t.Errorf("against itself: %v\n%s", err, out)
 	}
 	raise(t, figures)
-	if out, err = measure(evaluate.Options{Figures: figures}); err == nil || !strings.Contains(err.Error(), "a loss of") {
+	if out, err = measure(evaluate.Options{Sets: madeUp(t), Figures: figures}); err == nil || !strings.Contains(err.Error(), "a loss of") {
 		t.Errorf("against a search that knew everything: %v\n%s", err, out)
 	}
-	out, err = measure(evaluate.Options{Other: &evaluate.Variant{Name: "all meaning", Weight: .99}})
+	out, err = measure(evaluate.Options{Sets: madeUp(t), Other: &evaluate.Variant{Name: "all meaning", Weight: .99}})
 	if err != nil || !strings.Contains(out, "against all meaning") {
 		t.Errorf("against another weight: %v\n%s", err, out)
 	}
 	if err := os.WriteFile(figures, []byte(`{"sets":{"generated":{"queries":"other"}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = measure(evaluate.Options{Figures: figures}); err == nil || !strings.Contains(err.Error(), "of other queries") {
+	if _, err = measure(evaluate.Options{Sets: madeUp(t), Figures: figures}); err == nil || !strings.Contains(err.Error(), "of other queries") {
 		t.Errorf("figures of other queries: %v", err)
 	}
 }
@@ -113,7 +122,7 @@ func TestAnotherModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	err = evaluate.Main(t.Context(), pgtest.New(t), evaluate.Options{JSON: true, Other: &evaluate.Variant{Name: "built in"},
+	err = evaluate.Main(t.Context(), pgtest.New(t), evaluate.Options{Sets: madeUp(t), JSON: true, Other: &evaluate.Variant{Name: "built in"},
 		Search: evaluate.Variant{Name: "other", Embedder: model}}, &out)
 	var result evaluate.Result
 	if err = errors.Join(err, json.Unmarshal(out.Bytes(), &result)); err != nil || result.Model != "openai/other" ||
@@ -121,7 +130,7 @@ func TestAnotherModel(t *testing.T) {
 		t.Errorf("%v: %s", err, &out)
 	}
 	service.FailAlways(embedtest.Unauthorized)
-	err = evaluate.Main(t.Context(), pgtest.New(t), evaluate.Options{Search: evaluate.Variant{Embedder: model}}, &out)
+	err = evaluate.Main(t.Context(), pgtest.New(t), evaluate.Options{Sets: madeUp(t), Search: evaluate.Variant{Embedder: model}}, &out)
 	if err == nil || !strings.Contains(err.Error(), "ask the model openai/other") {
 		t.Errorf("a service that refuses: %v", err)
 	}

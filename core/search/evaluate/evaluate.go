@@ -1,22 +1,21 @@
 package evaluate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 
-	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/postgres"
 	"github.com/toolscout/toolscout/embeddings"
 )
 
 // Options say what Main measures.
 type Options struct {
-	// Sets are folders with tools.jsonl and queries.jsonl. Without any, a set is
-	// made up.
-	Sets []string
-	// K is how many tools are asked for, at most 50; 10 when it is 0.
+	// Sets are what is measured.
+	Sets []Set
+	// K is how many tools are asked for, at most MaxK; 10 when it is 0.
 	K int
 	// Search is what is measured, and Other, unless nil, what it is compared with.
 	Search Variant
@@ -60,12 +59,7 @@ const (
 // they came to. It is an error when one stays below its minimum, or falls below its
 // figures.
 func Main(ctx context.Context, store *postgres.Store, o Options, out io.Writer) error {
-	if o.K <= 0 {
-		o.K = 10
-	}
-	if o.K > MaxK {
-		return core.Errorf(core.InvalidParams, "%d tools cannot be asked for at once: %d at most", o.K, MaxK)
-	}
+	o.K = cmp.Or(o.K, 10)
 	var earlier *RunFile
 	var err error
 	if o.Against != "" {
@@ -73,11 +67,7 @@ func Main(ctx context.Context, store *postgres.Store, o Options, out io.Writer) 
 			return err
 		}
 	}
-	sets, err := LoadAll(o.Sets)
-	if err != nil {
-		return err
-	}
-	results, err := measure(ctx, store, sets, o, earlier)
+	results, err := measure(ctx, store, o, earlier)
 	if err != nil {
 		return err
 	}
@@ -85,14 +75,15 @@ func Main(ctx context.Context, store *postgres.Store, o Options, out io.Writer) 
 		return err
 	}
 	if o.RunFile != "" {
-		if err := WriteRun(o.RunFile, sets, results); err != nil {
+		if err := WriteRun(o.RunFile, o.Sets, results); err != nil {
 			return fmt.Errorf("write run: %w", err)
 		}
 	}
-	return errors.Join(tooLow(results, o.Minimum), againstFigures(sets, results, o))
+	return errors.Join(tooLow(results, o.Minimum), againstFigures(results, o))
 }
 
-// LoadAll reads sets, or makes one up when there are none.
+// LoadAll reads the sets in folders, each with tools.jsonl and queries.jsonl, or makes
+// one up when there are none.
 func LoadAll(folders []string) ([]Set, error) {
 	if len(folders) == 0 {
 		return []Set{Generate(generatedTools, generatedSeed)}, nil
@@ -109,7 +100,7 @@ func LoadAll(folders []string) ([]Set, error) {
 }
 
 // measure runs each set with one variant, and with the other where there is one.
-func measure(ctx context.Context, store *postgres.Store, sets []Set, o Options, earlier *RunFile) ([]Result, error) {
+func measure(ctx context.Context, store *postgres.Store, o Options, earlier *RunFile) ([]Result, error) {
 	rig, err := o.Search.Rig(ctx, store, o.Progress)
 	if err != nil {
 		return nil, err
@@ -121,7 +112,7 @@ func measure(ctx context.Context, store *postgres.Store, sets []Set, o Options, 
 		}
 	}
 	var results []Result
-	for _, set := range sets {
+	for _, set := range o.Sets {
 		result, err := rig.Run(ctx, set, o.K)
 		if err != nil {
 			return nil, err

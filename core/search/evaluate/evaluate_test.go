@@ -48,7 +48,7 @@ func TestMeasure(t *testing.T) {
 	store := pgtest.New(t)
 	run := filepath.Join(t.TempDir(), "run.jsonl")
 	var table bytes.Buffer
-	err := evaluate.Main(t.Context(), store, evaluate.Options{RunFile: run, Minimum: map[string]float64{"generated": .45}}, &table)
+	err := evaluate.Main(t.Context(), store, evaluate.Options{Sets: madeUp(t), RunFile: run, Minimum: map[string]float64{"generated": .45}}, &table)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &table)
 	}
@@ -67,7 +67,11 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("the run begins with %+v (%v)", row, err)
 	}
 	var out bytes.Buffer
-	err = evaluate.Main(t.Context(), store, evaluate.Options{Sets: []string{writeSet(t)}, JSON: true,
+	tiny, err := evaluate.LoadAll([]string{writeSet(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = evaluate.Main(t.Context(), store, evaluate.Options{Sets: tiny, JSON: true,
 		Minimum: map[string]float64{"tiny": 1.1}}, &out)
 	if err == nil || !strings.Contains(err.Error(), "tiny: NDCG@10 is 1.0000, at least 1.1000 is required") {
 		t.Errorf("below the minimum: %v", err)
@@ -97,17 +101,43 @@ func writeSet(t *testing.T) string {
 	return folder
 }
 
-func TestLoadNamesTheRow(t *testing.T) {
+// TestLoadRefuses what could not be scored, and says which row it is.
+func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
-	folder := writeSet(t)
-	if err := os.WriteFile(filepath.Join(folder, "queries.jsonl"), []byte("{}\n{oops"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := evaluate.Load(folder); err == nil || !strings.Contains(err.Error(), "queries.jsonl, row 2") {
-		t.Errorf("a broken row: %v", err)
+	const tool, query = `{"id":"one","name":"run"}` + "\n", `{"id":"q","query":"x","relevant":["one"]}` + "\n"
+	for _, test := range []struct{ tools, queries, want string }{
+		{tool, "{}\n{oops", "queries.jsonl, row 2"},
+		{tool + tool, query, `two tools have the id "one", the second in row 2`},
+		{tool, query + query, `two queries have the id "q", the second in row 2`},
+		{tool, query + `{"id":"r","query":"y","relevant":[]}`, "the query in row 2"},
+		{tool, `{"id":"q","query":" ","relevant":["one"]}`, "the query in row 1"},
+		{tool, "", "1 tools and 0 queries"},
+		{"", query, "0 tools and 1 queries"},
+	} {
+		folder := writeSet(t)
+		for name, text := range map[string]string{"tools.jsonl": test.tools, "queries.jsonl": test.queries} {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := evaluate.Load(folder); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q and %q: %v", test.tools, test.queries, err)
+		}
 	}
 	if _, err := evaluate.Load(t.TempDir()); err == nil {
 		t.Error("an empty folder was loaded")
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	t.Parallel()
+	set := evaluate.Set{Name: "s", Tools: []evaluate.Tool{{ID: "a"}}, Queries: []evaluate.Query{{Relevant: []string{"a"}}}}
+	if got := set.Unknown(); got != "" {
+		t.Errorf("all there: %q", got)
+	}
+	set.Queries = append(set.Queries, evaluate.Query{Relevant: []string{"a"}, Groups: [][]string{{"a", "b"}}})
+	if got := set.Unknown(); !strings.HasPrefix(got, `s: 1 of 2 queries want tools that it does not have, the first "b" of row 2`) {
+		t.Errorf("one missing: %q", got)
 	}
 }
 

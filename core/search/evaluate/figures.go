@@ -27,7 +27,7 @@ type Figure struct {
 const lossAt = .05
 
 // againstFigures holds results against what is kept, or keeps them.
-func againstFigures(sets []Set, results []Result, o Options) error {
+func againstFigures(results []Result, o Options) error {
 	if o.Figures == "" {
 		return nil
 	}
@@ -36,13 +36,13 @@ func againstFigures(sets []Set, results []Result, o Options) error {
 		return err
 	}
 	if o.Keep {
-		for i, set := range sets {
+		for i, set := range o.Sets {
 			figures.Sets[set.Name] = figureOf(set, results[i])
 		}
 		return writeFigures(o.Figures, figures)
 	}
 	var lost []error
-	for i, set := range sets {
+	for i, set := range o.Sets {
 		lost = append(lost, figures.check(set, results[i]))
 	}
 	return errors.Join(lost...)

@@ -26,11 +26,12 @@ const maxLine = 1 << 20
 func LoadQuestions(file string) ([]Question, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("open questions: %w", err)
+		return nil, err
 	}
 	defer f.Close()
 	var list []Question
 	var bad []error
+	lines := map[string]int{} // by id
 	scanner := bufio.NewScanner(f)
 	scanner.Buffer(nil, maxLine)
 	for n := 1; scanner.Scan(); n++ {
@@ -45,6 +46,10 @@ func LoadQuestions(file string) ([]Question, error) {
 		if q.ID == "" {
 			q.ID = fmt.Sprintf("line %d", n)
 		}
+		if first := lines[q.ID]; first > 0 {
+			bad = append(bad, fmt.Errorf("%s:%d: the id %q is that of line %d too", file, n, q.ID, first))
+		}
+		lines[q.ID] = n
 		list = append(list, q)
 	}
 	if err := scanner.Err(); err != nil {
@@ -67,13 +72,6 @@ func (q *Question) read(line []byte) error {
 		return errors.New(`no "relevant" tools`)
 	}
 	return nil
-}
-
-// Names are the tools that a question names, each once.
-func (q *Question) Names() []string {
-	names := slices.Concat(append([][]string{q.Relevant}, q.Groups...)...)
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // Renamed is the question with the tools' ids for their names.

@@ -57,10 +57,14 @@ func NewRigWith(ctx context.Context, store *postgres.Store, e embeddings.Embedde
 		return nil, fmt.Errorf("put the model on record: %w", err)
 	}
 	r := &Rig{Store: store, Embedder: e, Model: model}
-	r.Engine = search.New(search.Config{Store: store, Dictionary: table.Words(),
+	r.Engine = search.New(search.Config{Store: store, Dictionary: table.Words(), EmbedTimeout: patience,
 		Embedder: func() (embeddings.Embedder, core.Model, error) { return r.Embedder, r.Model, nil }})
 	return r, nil
 }
+
+// patience is how long a measured search waits for its model: how well a model finds
+// does not depend on how busy it is.
+const patience = time.Minute
 
 // queryCache is how many queries are remembered for a model behind a service: each
 // is asked again for every weight that is tried.
@@ -165,7 +169,7 @@ func (r *Rig) index(ctx context.Context) error {
 	told := time.Now()
 	var place postgres.Place
 	for done := 0; ; {
-		pending, err := r.Store.Pending(ctx, r.Model.ID, place, 1000)
+		pending, err := r.Store.Pending(ctx, r.Model.ID, place, r.batch())
 		if err != nil {
 			return err
 		}
@@ -198,6 +202,15 @@ func (r *Rig) index(ctx context.Context) error {
 		return err
 	}
 	return r.Refresh(ctx)
+}
+
+// batch is how many tools are indexed at once. A model behind a service takes its time
+// for them: what is saved, and told, comes in small steps.
+func (r *Rig) batch() int {
+	if _, service := r.Embedder.(*embeddings.Cache); service {
+		return 128
+	}
+	return 1000
 }
 
 // Refresh makes the engine know of everything in the database.

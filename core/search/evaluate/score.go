@@ -101,16 +101,17 @@ func sum(list []int) int {
 // Mean is the mean of the scores of all queries.
 func Mean(all []Scores) Scores {
 	var m Scores
-	n := float64(max(len(all), 1))
 	for _, s := range all {
-		m.R1 += s.R1 / n
-		m.R3 += s.R3 / n
-		m.R5 += s.R5 / n
-		m.R10 += s.R10 / n
-		m.MRR += s.MRR / n
-		m.NDCG5 += s.NDCG5 / n
-		m.NDCG10 += s.NDCG10 / n
-		m.C5 += s.C5 / n
+		for i, sum := range m.list() {
+			*sum += *s.list()[i]
+		}
+	}
+	for _, sum := range m.list() {
+		*sum /= float64(max(1, len(all)))
 	}
 	return m
+}
+
+func (s *Scores) list() [8]*float64 {
+	return [...]*float64{&s.R1, &s.R3, &s.R5, &s.R10, &s.MRR, &s.NDCG5, &s.NDCG10, &s.C5}
 }

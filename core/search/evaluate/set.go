@@ -11,6 +11,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // Set is a catalog with labelled queries.
@@ -54,14 +56,56 @@ func Load(folder string) (Set, error) {
 
 // check refuses what could not be scored.
 func (s *Set) check() error {
-	known := make(map[string]bool, len(s.Queries))
+	if len(s.Tools) == 0 || len(s.Queries) == 0 {
+		return fmt.Errorf("%s: %d tools and %d queries: it takes some of each", s.Name, len(s.Tools), len(s.Queries))
+	}
+	tools := make(map[string]bool, len(s.Tools))
+	for i, t := range s.Tools {
+		if tools[t.ID] {
+			return fmt.Errorf("%s: two tools have the id %q, the second in row %d", s.Name, t.ID, i+1)
+		}
+		tools[t.ID] = true
+	}
+	queries := make(map[string]bool, len(s.Queries))
 	for i, q := range s.Queries {
-		if known[q.ID] {
+		if queries[q.ID] {
 			return fmt.Errorf("%s: two queries have the id %q, the second in row %d", s.Name, q.ID, i+1)
 		}
-		known[q.ID] = true
+		if strings.TrimSpace(q.Text) == "" || len(q.Names()) == 0 {
+			return fmt.Errorf(`%s: the query in row %d has no "query" or no "relevant" tools`, s.Name, i+1)
+		}
+		queries[q.ID] = true
 	}
 	return nil
+}
+
+// Unknown says which of the tools that queries want the set does not have, so that
+// they cannot be found; "" when it has all.
+func (s *Set) Unknown() string {
+	tools := make(map[string]bool, len(s.Tools))
+	for _, t := range s.Tools {
+		tools[t.ID] = true
+	}
+	queries, first := 0, ""
+	for i, q := range s.Queries {
+		names := q.Names()
+		if at := slices.IndexFunc(names, func(id string) bool { return !tools[id] }); at >= 0 {
+			if queries++; first == "" {
+				first = fmt.Sprintf("%q of row %d", names[at], i+1)
+			}
+		}
+	}
+	if queries == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s: %d of %d queries want tools that it does not have, the first %s: nothing can find them", s.Name, queries, len(s.Queries), first)
+}
+
+// Names are the tools that a query names, each once.
+func (q *Query) Names() []string {
+	names := slices.Concat(append([][]string{q.Relevant}, q.Groups...)...)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // LoadTools reads a file with one tool a line.
@@ -70,7 +114,7 @@ func LoadTools(file string) ([]Tool, error) { return lines[Tool](file) }
 func lines[T any](file string) ([]T, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("open evaluation set: %w", err)
+		return nil, err
 	}
 	defer f.Close()
 	var list []T

@@ -46,8 +46,11 @@ func (r *Race) Run(ctx context.Context, rounds int) (Pace, error) {
 			least(&r.floor[i], time.Since(start))
 			start = time.Now()
 			answer, err := r.Engine.Search(ctx, search.Query{Text: q, Servers: r.Servers})
-			if err != nil || answer.Degraded != "" {
-				return Pace{}, errors.Join(err, fmt.Errorf("%q: degraded: %q", q, answer.Degraded))
+			if err == nil && answer.Degraded != "" {
+				err = fmt.Errorf("it was answered without %s", answer.Degraded)
+			}
+			if err != nil {
+				return Pace{}, fmt.Errorf("search for %q: %w", q, err)
 			}
 			least(&r.searched[i], time.Since(start))
 		}

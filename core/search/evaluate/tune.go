@@ -6,12 +6,12 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/search"
 )
 
 // Tuning is what looking for the best weight came to.
 type Tuning struct {
+	Set       string `json:"set"`
 	Model     string `json:"model"`
 	Questions int    `json:"questions"`
 	// Tried is the NDCG@10 over all questions with each weight.
@@ -49,15 +49,16 @@ const (
 
 func weightAt(i int) float64 { return float64(i+1) / (weights + 1) }
 
-// Tune finds the share of meaning against words that does best on questions. find
-// asks one with a weight; 0 stands for the weight as it is. Each weight is scored on
+// Tune finds the share of meaning against words that does best on the queries of a set.
+// find asks one with a weight; 0 stands for the weight as it is. Each weight is scored on
 // questions that it was not chosen by, so that what is said of the gain also holds
 // for questions yet to come.
-func Tune(ctx context.Context, questions []Query, say func(string),
+func Tune(ctx context.Context, set Set, say func(string),
 	find func(ctx context.Context, q Query, weight float64) ([]string, error)) (Tuning, error) {
+	questions := set.Queries
 	if len(questions) < LeastQuestions {
-		return Tuning{}, core.Errorf(core.InvalidParams, "%d questions are too few to tell a better weight from chance: %d at least",
-			len(questions), LeastQuestions)
+		return Tuning{}, fmt.Errorf("%s: %d questions are too few to tell a better weight from chance: %d at least",
+			set.Name, len(questions), LeastQuestions)
 	}
 	now := make([]float64, len(questions))
 	table := make([][weights]float64, len(questions))
@@ -81,10 +82,12 @@ func Tune(ctx context.Context, questions []Query, say func(string),
 		}
 		if say != nil && time.Since(told) > progressEvery {
 			told = time.Now()
-			say(fmt.Sprintf("%d of %d questions, each with %d weights", i+1, len(questions), weights))
+			say(fmt.Sprintf("%s: %d of %d questions, each with %d weights", set.Name, i+1, len(questions), weights))
 		}
 	}
-	return tuned(now, table), nil
+	t := tuned(now, table)
+	t.Set = set.Name
+	return t, nil
 }
 
 // tuned judges scores by question and weight.
@@ -142,7 +145,7 @@ func (r *Rig) TuneOn(ctx context.Context, set Set) (Tuning, error) {
 	if err != nil {
 		return Tuning{}, fmt.Errorf("register %s: %w", set.Name, err)
 	}
-	t, err := Tune(ctx, set.Queries, r.Progress, func(ctx context.Context, q Query, weight float64) ([]string, error) {
+	t, err := Tune(ctx, set, r.Progress, func(ctx context.Context, q Query, weight float64) ([]string, error) {
 		answer, err := r.Engine.Search(ctx, search.Query{Text: q.Text, Servers: catalog.Servers, Weight: weight})
 		if err == nil && answer.Degraded != "" {
 			err = fmt.Errorf("it was answered without %s", answer.Degraded)

@@ -2,7 +2,6 @@ package evaluate_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/postgres/pgtest"
 	"github.com/toolscout/toolscout/core/search/evaluate"
 )
@@ -53,7 +51,7 @@ func TestTune(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			questions, find := asks(200, tc.share)
-			got, err := evaluate.Tune(t.Context(), questions, nil, find)
+			got, err := evaluate.Tune(t.Context(), evaluate.Set{Queries: questions}, nil, find)
 			if err != nil || got.Better() != tc.better || got.Best < tc.best[0] || got.Best > tc.best[1] || len(got.Tried) != 19 {
 				t.Errorf("got %+v (%v)", got, err)
 			}
@@ -69,7 +67,7 @@ func TestTuneDoesNotOverfit(t *testing.T) {
 	taken := 0
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 5))
-		got, err := evaluate.Tune(t.Context(), questions, nil, func(context.Context, evaluate.Query, float64) ([]string, error) {
+		got, err := evaluate.Tune(t.Context(), evaluate.Set{Queries: questions}, nil, func(context.Context, evaluate.Query, float64) ([]string, error) {
 			return []string{[]string{"right", "wrong"}[random.IntN(2)]}, nil
 		})
 		if err != nil {
@@ -87,7 +85,7 @@ func TestTuneDoesNotOverfit(t *testing.T) {
 func TestTuneNeedsQuestions(t *testing.T) {
 	t.Parallel()
 	questions, find := asks(evaluate.LeastQuestions-1, nil)
-	if _, err := evaluate.Tune(t.Context(), questions, nil, find); !errors.Is(err, core.InvalidParams) {
+	if _, err := evaluate.Tune(t.Context(), evaluate.Set{Queries: questions}, nil, find); err == nil || !strings.Contains(err.Error(), "too few") {
 		t.Errorf("too few: %v", err)
 	}
 }
@@ -122,9 +120,9 @@ func TestLoadQuestions(t *testing.T) {
 	if diff := cmp.Diff(list[1].Renamed(map[string]string{"a": "1", "b": "1"}), want); diff != "" {
 		t.Error(diff)
 	}
-	write(`{"query":"ok","relevant":["x"]}` + "\n" + `{"query":" ","relevant":["x"]}` + "\n" + `{"query":"y"}` + "\n{oops")
+	write(`{"query":"ok","relevant":["x"]}` + "\n" + `{"query":" ","relevant":["x"]}` + "\n" + `{"query":"y"}` + "\n{oops\n" + `{"id":"line 1","query":"z","relevant":["x"]}`)
 	_, err = evaluate.LoadQuestions(file)
-	for _, part := range []string{`:2: no "query"`, `:3: no "relevant"`, ":4: invalid character"} {
+	for _, part := range []string{`:2: no "query"`, `:3: no "relevant"`, ":4: invalid character", `:5: the id "line 1" is that of line 1 too`} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("want %q in: %v", part, err)
 		}
