@@ -67,6 +67,8 @@ var refusals = map[string]struct {
 	"embedding_models_weight_valid":       {core.InvalidParams, "the weight of an embedding model is above 0 and below 1"},
 	"embedding_models_dimensions_valid":   {core.InvalidParams, "an embedding model has 1 to 4,000 dimensions"},
 	"tool_embeddings_model_fkey":          {core.NotFound, "there is no such embedding model"},
+	"embedding_tables_model_fkey":         {core.Conflict, "another table was chosen at this moment: try again"},
+	"embedding_tables_data_valid":         {core.InvalidParams, "an adapted table has 1 byte to 16 MiB"},
 	"mcp_hooks_name_unique":               {core.Conflict, "there is already a hook of this name in this scope"},
 	"mcp_hooks_name_valid":                {core.InvalidParams, "a hook's name has 1 to 100 characters, without control characters"},
 	"mcp_hooks_type_valid":                {core.InvalidParams, "a hook's type is a name in small letters, digits and underscores"},
