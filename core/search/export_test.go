@@ -143,3 +143,6 @@ func (w *WordIndex) Best(query string, servers []string, domain string, n int) (
 	}
 	return found, all
 }
+
+// Scopes is how many scopes are remembered.
+func (w *WordIndex) Scopes() int { return len(*w.index.scopes.list.Load()) }
