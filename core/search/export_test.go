@@ -149,3 +149,6 @@ func (e *Engine) Hold() (release func()) {
 	e.refreshing <- struct{}{}
 	return func() { <-e.refreshing }
 }
+
+// Scopes is how many scopes are remembered.
+func (w *WordIndex) Scopes() int { return len(*w.index.scopes.list.Load()) }

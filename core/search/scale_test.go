@@ -27,7 +27,7 @@ import (
 )
 
 // sizes are the catalogs that BenchmarkSearch makes, unless TOOLSCOUT_BENCH_TOOLS
-// says other ones; 300000 takes ten minutes more.
+// says other ones.
 const sizes = "1000,8000,10000,100000"
 
 // shares are how much of a catalog the caller may see.

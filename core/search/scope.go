@@ -46,7 +46,7 @@ func (x *index) scope(servers []string, domain string) *scope {
 		s.places = x.places(s.seen)
 	}
 	s.servers = postgres.ParseServers(servers)
-	if hidden := x.hidden(s.allowed); len(hidden) < len(servers)/2 {
+	if hidden, fewer := x.hidden(s.allowed, len(servers)/2); fewer {
 		s.servers, s.except = postgres.ParseServers(hidden), true
 	}
 	x.scopes.keep(servers, domain, s)
@@ -73,16 +73,18 @@ func (x *index) places(seen []bool) [][]uint32 {
 	return places
 }
 
-// hidden lists the servers with tools that are not allowed.
-func (x *index) hidden(allowed []bool) []string {
-	var servers []string
-	for g, group := range x.groups {
-		if group.live > 0 && !allowed[g] {
-			servers = append(servers, group.server)
+// hidden lists the servers with tools that are not allowed, if they are fewer than so
+// many.
+func (x *index) hidden(allowed []bool, than int) (servers []string, fewer bool) {
+	for server, groups := range x.byServer {
+		if allowed[groups[0]] || !slices.ContainsFunc(groups, func(g uint32) bool { return x.groups[g].live > 0 }) {
+			continue
+		}
+		if servers = append(servers, server); len(servers) >= than {
+			return nil, false
 		}
 	}
-	slices.Sort(servers)
-	return slices.Compact(servers)
+	return servers, len(servers) < than
 }
 
 // scopes remembers the scopes that one state of the index was searched in: callers
@@ -96,8 +98,19 @@ type kept struct {
 	scope   *scope
 }
 
-// maxKept bounds the ids that all scopes together may hold: 4 MB.
-const maxKept = 250_000
+// What all scopes of an index together may take.
+const (
+	maxKept  = 64
+	maxBytes = 16 << 20
+)
+
+func (k *kept) bytes() int {
+	n := (16+16)*len(k.servers) + len(k.scope.allowed) + len(k.scope.seen)
+	for _, places := range k.scope.places {
+		n += 4 * len(places)
+	}
+	return n
+}
 
 func (s *scopes) find(servers []string, domain string) *scope {
 	if list := s.list.Load(); list != nil {
@@ -116,9 +129,9 @@ func (s *scopes) find(servers []string, domain string) *scope {
 func (s *scopes) keep(servers []string, domain string, made *scope) {
 	list := []kept{{slices.Clone(servers), domain, made}}
 	if old := s.list.Load(); old != nil {
-		ids := len(servers)
+		size := list[0].bytes()
 		for _, k := range *old {
-			if ids += len(k.servers) + 1; ids > maxKept {
+			if size += k.bytes(); size > maxBytes || len(list) == maxKept {
 				break
 			}
 			list = append(list, k)
