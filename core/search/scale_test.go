@@ -37,8 +37,8 @@ var shares = []float64{1, .1, .01, .001}
 // the least that the same search could cost in this process, over the same part.
 // The table at its end is the one in docs/benchmarks.md.
 func BenchmarkSearch(b *testing.B) {
-	lines := []string{"| tools | visible | p50 ms | p99 ms | floor p50 ms | CPU ms, Go + Postgres | floor's | times | q/s, 1 client | 8 | 32 | KB a query | recall@10 |",
-		"|---|---|---|---|---|---|---|---|---|---|---|---|---|"}
+	lines := []string{"| tools | visible | best ms | p50 | p99 | floor best ms | CPU ms, Go + Postgres | floor's | times | q/s, 1 client | 8 | 32 | KB a query | recall@10 |",
+		"|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"}
 	for size := range strings.SplitSeq(cmp.Or(os.Getenv("TOOLSCOUT_BENCH_TOOLS"), sizes), ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(size))
 		if err != nil {
@@ -56,7 +56,9 @@ func BenchmarkSearch(b *testing.B) {
 			lines = append(lines, "", s.memory(b), "")
 		})
 	}
-	b.Log("\n" + strings.Join(lines, "\n"))
+	if !testing.Short() {
+		fmt.Println("\n" + strings.Join(lines, "\n")) // what is logged here is shown only after a failure
+	}
 }
 
 // stage is a catalog to search in.
@@ -67,6 +69,7 @@ type stage struct {
 	servers []string         // ids
 	places  map[string][]int // of a server's tools, by its id
 	heap    float64          // MiB that the engine takes
+	made    string           // how long that took
 }
 
 func newStage(b *testing.B, n int) *stage {
@@ -97,7 +100,7 @@ func newStage(b *testing.B, n int) *stage {
 		b.Fatal(err)
 	}
 	s.heap = heapMiB() - before
-	b.Logf("%d tools of %d servers: loaded in %.1f s, vector index in %.1f s, word index in %.1f s", n, len(s.servers),
+	s.made = fmt.Sprintf("%d tools of %d servers: loaded in %.1f s, vector index in %.1f s, word index in %.1f s", n, len(s.servers),
 		loaded.Sub(start).Seconds(), built.Sub(loaded).Seconds(), time.Since(built).Seconds())
 	return s
 }
@@ -176,7 +179,8 @@ func (s *stage) measure(b *testing.B, part float64) string {
 	n := float64(len(took))
 	own, theirs = (cpu()-own)/n, (s.backends(b)-theirs)/n
 	p50, p99 := evaluate.Percentile(took, .5), evaluate.Percentile(took, .99)
-	report := map[string]float64{"p50-ms": p50, "p99-ms": p99, "go-cpu-ms": own, "pg-cpu-ms": theirs, "cpu-ms": own + theirs}
+	report := map[string]float64{"p50-ms": p50, "p99-ms": p99, "best-ms": best(took), "go-cpu-ms": own, "pg-cpu-ms": theirs,
+		"cpu-ms": own + theirs}
 	defer func() {
 		for unit, value := range report {
 			b.ReportMetric(value, unit)
@@ -186,13 +190,13 @@ func (s *stage) measure(b *testing.B, part float64) string {
 		return ""
 	}
 	kb := allocated(search)
-	f50, floor := s.floor(b, tools)
+	least, floor := s.floor(b, tools)
 	one, eight, many := throughput(1, search), throughput(8, search), throughput(32, search)
 	recall := s.recall(b, servers)
-	maps.Copy(report, map[string]float64{"floor-ms": f50, "floor-cpu-ms": floor, "ratio": (own + theirs) / floor, "q/s@1": one,
+	maps.Copy(report, map[string]float64{"floor-ms": least, "floor-cpu-ms": floor, "ratio": (own + theirs) / floor, "q/s@1": one,
 		"q/s@8": eight, "q/s@32": many, "recall@10": recall})
-	return fmt.Sprintf("| %.2f | %.1f | %.2f | %.2f + %.2f | %.2f | %.1f | %.0f | %.0f | %.0f | %.0f | %.3f |",
-		p50, p99, f50, own, theirs, floor, (own+theirs)/floor, one, eight, many, kb, recall)
+	return fmt.Sprintf("| %.2f | %.2f | %.1f | %.2f | %.2f + %.2f | %.2f | %.1f | %.0f | %.0f | %.0f | %.0f | %.3f |",
+		best(took), p50, p99, least, own, theirs, floor, (own+theirs)/floor, one, eight, many, kb, recall)
 }
 
 // allocated is how many KiB a search takes from the heap.
@@ -206,9 +210,24 @@ func allocated(search func(int)) float64 {
 	return float64(after.TotalAlloc-before.TotalAlloc) / 1024 / float64(len(questions))
 }
 
-// floor is what the least takes that these tools can be searched with: the median of
-// the time, and the mean of the processor's, in ms.
-func (s *stage) floor(b *testing.B, tools []evaluate.Tool) (p50, mean float64) {
+// best is the mean over the questions of the quickest answer to each, in ms: whatever
+// else runs on the machine only ever adds to that.
+func best(took []time.Duration) float64 {
+	var sum time.Duration
+	n := min(len(questions), len(took))
+	for q := range n {
+		least := took[q]
+		for i := q; i < len(took); i += len(questions) {
+			least = min(least, took[i])
+		}
+		sum += least
+	}
+	return float64(sum.Microseconds()) / 1000 / float64(n)
+}
+
+// floor is what the least takes that these tools can be searched with: the best time,
+// and the mean of the processor's, in ms.
+func (s *stage) floor(b *testing.B, tools []evaluate.Tool) (least, mean float64) {
 	b.Helper()
 	floor, err := evaluate.NewFloor(b.Context(), s.rig.Embedder, tools)
 	if err != nil {
@@ -224,7 +243,7 @@ func (s *stage) floor(b *testing.B, tools []evaluate.Tool) (p50, mean float64) {
 		}
 		took = append(took, time.Since(start))
 	}
-	return evaluate.Percentile(took, .5), (cpu() - own) / float64(len(took))
+	return best(took), (cpu() - own) / float64(len(took))
 }
 
 // throughput is how many searches a second so many clients get done.
@@ -272,7 +291,7 @@ func (s *stage) recall(b *testing.B, servers []string) float64 {
 // memory says what a catalog takes.
 func (s *stage) memory(b *testing.B) string {
 	b.Helper()
-	line := fmt.Sprintf("%d tools: word index %.1f MiB of heap", len(s.tools), s.heap)
+	line := fmt.Sprintf("%s; word index %.1f MiB of heap", s.made, s.heap)
 	rows, err := s.conn.Query(b.Context(), `select relname, pg_relation_size(oid) / 1048576.0::float8 from pg_class
 		where relname = 'tool_embeddings' or relname like 'tool_embeddings_%' order by 1`)
 	if err != nil {
