@@ -65,6 +65,7 @@ type Indexer struct {
 	served   served
 	failed   map[toolModel]failure
 	swept    time.Time // when everything was last looked at
+	saved    time.Time // when vectors of the target last were
 	running  bool
 	switched bool // the target was activated; afterwards whichever is active is
 	err      error

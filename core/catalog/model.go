@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/embeddings"
@@ -138,7 +139,9 @@ type vectorIndex struct {
 // differently, the one that started last wins, and they do not switch to and fro.
 func (x *Indexer) finish(ctx context.Context, target core.Model, saved int) error {
 	x.mu.Lock()
-	x.index.upToDate = x.index.upToDate && saved == 0
+	if saved > 0 {
+		x.index.upToDate, x.saved = false, time.Now()
+	}
 	build, ready := !x.index.upToDate && !x.index.building, x.index.upToDate
 	x.index.building = x.index.building || build
 	done := x.switched || x.served.model.ID == target.ID
@@ -164,9 +167,14 @@ func (x *Indexer) finish(ctx context.Context, target core.Model, saved int) erro
 	return nil
 }
 
+// calm is how long no vector must have been saved for the index of vectors to be
+// built, and mostCalm how long that is waited for.
+const calm, mostCalm = 5 * time.Second, 5 * time.Minute
+
 // build makes the index of vectors, where it pays. That can take minutes, in
 // which new tools go on being indexed.
 func (x *Indexer) build(ctx context.Context, target core.Model) {
+	x.settle(ctx, target)
 	err := x.store.BuildVectorIndex(ctx, target.ID)
 	if err != nil && ctx.Err() == nil {
 		x.log.Warn("index of vectors not built", "model", fullName(target), "error", err)
@@ -176,6 +184,25 @@ func (x *Indexer) build(ctx context.Context, target core.Model) {
 	x.index = vectorIndex{upToDate: err == nil}
 	if err == nil {
 		nudge(x.wake) // to switch to it, or to another that was chosen meanwhile
+	}
+}
+
+// settle waits while tools come in by the thousand: into an index that is there,
+// each vector takes twenty times as long. A switch of models does not wait.
+func (x *Indexer) settle(ctx context.Context, target core.Model) {
+	for end := time.Now().Add(mostCalm); ; {
+		x.mu.Lock()
+		wait := min(time.Until(x.saved.Add(calm)), time.Until(end))
+		serves := x.served.model.ID == target.ID
+		x.mu.Unlock()
+		if wait <= 0 || !serves {
+			return
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

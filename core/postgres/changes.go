@@ -73,7 +73,9 @@ func (s *Store) ToolChanges(ctx context.Context, since int64, limit int) (change
 // the catalog's revision since. Servers that are deleted have none.
 func (s *Store) Changed(ctx context.Context, since int64, servers []string) (changed bool, err error) {
 	err = s.pool.QueryRow(ctx, `
-		select exists (select from mcp_server_tools where revision > $1 and server_id = any($2))`,
+		select exists (
+			select from unnest($2::uuid[]) as s,
+			lateral (select from mcp_server_tools where server_id = s and revision > $1 limit 1) as t)`,
 		pgx.QueryExecModeCacheDescribe, since, uuids(servers)).Scan(&changed)
 	return changed, wrap("look for changed tools", err)
 }

@@ -51,7 +51,7 @@ func (e *Engine) fresh(ctx context.Context, atLeast int64, servers []string) (*i
 // is of some servers. So while a thousand servers are registered, searches of others
 // need not wait for each.
 func (e *Engine) enough(ctx context.Context, x *index, servers []string) bool {
-	if len(servers) == 0 || len(e.refreshing) == 0 {
+	if len(servers) == 0 {
 		return false
 	}
 	changed, err := e.config.Store.Changed(ctx, x.revision, servers)
