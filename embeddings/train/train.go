@@ -24,7 +24,7 @@ type Options struct {
 	// Words (22,000) and Dims (256) are the size of the table, which takes a byte for
 	// each of Dims in each row, and some twelve more for its word and scale.
 	Words, Dims int
-	// Steps (12,000) are how many batches of Batch (512) pairs are learned from.
+	// Steps (24,000) are how many batches of Batch (512) pairs are learned from.
 	Steps, Batch int
 	// Rate (0.002) is how far a step goes, at its peak.
 	Rate float64
@@ -37,7 +37,7 @@ func (o Options) filled() (Options, error) {
 		return o, errors.New("a number of the options is negative")
 	}
 	o.Words, o.Dims = cmp.Or(o.Words, 22_000), cmp.Or(o.Dims, 256)
-	o.Steps, o.Batch = cmp.Or(o.Steps, 12_000), cmp.Or(o.Batch, 512)
+	o.Steps, o.Batch = cmp.Or(o.Steps, 24_000), cmp.Or(o.Batch, 512)
 	o.Rate = cmp.Or(o.Rate, 0.002)
 	if o.Progress == nil {
 		o.Progress = func(string) {}

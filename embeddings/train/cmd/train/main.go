@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	flags.Uint64Var(&o.Seed, "seed", 1, "what all chance is drawn from: the same seed makes the same table")
 	flags.IntVar(&o.Words, "words", 22_000, "words of the table")
 	flags.IntVar(&o.Dims, "dims", 256, "dimensions of the table")
-	flags.IntVar(&o.Steps, "steps", 12_000, "batches to learn from")
+	flags.IntVar(&o.Steps, "steps", 24_000, "batches to learn from")
 	flags.IntVar(&o.Batch, "batch", 512, "pairs in a batch")
 	flags.Float64Var(&o.Rate, "rate", 0.002, "how far a step goes")
 	flags.Usage = func() {
