@@ -73,7 +73,7 @@ func TestEvalLive(t *testing.T) {
 	if c.code != 0 || !strings.Contains(c.stdout, "NDCG@10") {
 		t.Fatalf("status %d: %s%s", c.code, c.stdout, c.stderr)
 	}
-	c = eval("--live", file, "--against", run, "--json")
+	c = eval("--live", dir+"/../"+filepath.Base(dir)+"/questions.jsonl", "--against", run, "--json") // the same, by another way
 	var result struct {
 		Queries int
 		Tokens  float64

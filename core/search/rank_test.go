@@ -92,6 +92,19 @@ func TestEachNeedGetsItsBestToolFirst(t *testing.T) {
 	}
 }
 
+// TestANameIsHeardAmongSeveralNeeds: a tool that is named comes first, also where the
+// other needs have tools enough.
+func TestANameIsHeardAmongSeveralNeeds(t *testing.T) {
+	t.Parallel()
+	rig := newRig(t, pgtest.New(t))
+	catalog := fill(t, rig, market)
+	answer := find(t, rig.Engine, search.Query{Servers: catalog.Servers, TopK: 1,
+		Text: "Add an item to the shopping list. Send an email message to a recipient. Do it with translate_subtitles."})
+	if got := hits(catalog, answer); len(got) != 1 || got[0] != "bare" {
+		t.Errorf("found %q", got)
+	}
+}
+
 // TestAServersToolsSpeakForEachOther has two tools with the same text, one of them
 // among tools that fit the query too.
 func TestAServersToolsSpeakForEachOther(t *testing.T) {
