@@ -78,6 +78,21 @@ func TestWhatIsWellSpeltStays(t *testing.T) {
 	}
 }
 
+// TestSpellingIsNotMendedForEver: a query in an unknown language must not take longer
+// for each word.
+func TestSpellingIsNotMendedForEver(t *testing.T) {
+	t.Parallel()
+	rig := newRig(t, pgtest.New(t))
+	fill(t, rig, market)
+	strange := strings.Fields("xqzzzb zqvvvk wkqjjx qjjjxz vwwqkz kxqqvj jqzzwx xvvkqq zwwjqx qkkvxz wqxxjv vzzqkj")
+	for strangers, want := range map[int]string{11: "forecast", 12: "forcast"} {
+		got := rig.Engine.Mend(strings.Join(strange[:strangers], " ") + " forcast")
+		if !strings.HasSuffix(got, " "+want) {
+			t.Errorf("behind %d strange words: %q, want %s", strangers, got, want)
+		}
+	}
+}
+
 func TestEachNeedGetsItsBestToolFirst(t *testing.T) {
 	t.Parallel()
 	rig := newRig(t, pgtest.New(t))
