@@ -124,6 +124,9 @@ func (s *instance) checkTuning(t *testing.T, eval func(...string) command, file 
 		{one, ann, map[string]any{"weight": .2}, 403},
 		{one, adminToken, map[string]any{"weight": 1.5}, 422},
 		{one, adminToken, map[string]any{}, 422},
+		{one, adminToken, map[string]any{"weight": -.1}, 422},
+		{one, adminToken, map[string]any{"weight": nil}, 422},
+		{one, adminToken, map[string]any{"weight": json.RawMessage("1e309")}, 422},
 		{path + "/999", adminToken, map[string]any{"weight": .2}, 404},
 		{path + "/x", adminToken, map[string]any{"weight": .2}, 404},
 	} {
