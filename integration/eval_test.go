@@ -73,7 +73,7 @@ func TestEvalLive(t *testing.T) {
 	if c.code != 0 || !strings.Contains(c.stdout, "NDCG@10") {
 		t.Fatalf("status %d: %s%s", c.code, c.stdout, c.stderr)
 	}
-	c = eval("--live", file, "--against", run, "--json")
+	c = eval("--live", dir+"/../"+filepath.Base(dir)+"/questions.jsonl", "--against", run, "--json") // the same, by another way
 	var result struct {
 		Queries int
 		Tokens  float64
@@ -124,6 +124,9 @@ func (s *instance) checkTuning(t *testing.T, eval func(...string) command, file 
 		{one, ann, map[string]any{"weight": .2}, 403},
 		{one, adminToken, map[string]any{"weight": 1.5}, 422},
 		{one, adminToken, map[string]any{}, 422},
+		{one, adminToken, map[string]any{"weight": -.1}, 422},
+		{one, adminToken, map[string]any{"weight": nil}, 422},
+		{one, adminToken, map[string]any{"weight": json.RawMessage("1e309")}, 422},
 		{path + "/999", adminToken, map[string]any{"weight": .2}, 404},
 		{path + "/x", adminToken, map[string]any{"weight": .2}, 404},
 	} {

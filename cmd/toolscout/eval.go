@@ -222,7 +222,7 @@ func minima(flags []string) (map[string]float64, error) {
 	out := map[string]float64{}
 	for set, v := range in {
 		f, err := strconv.ParseFloat(v, 64)
-		if err != nil || f < 0 || f > 1 {
+		if err != nil || !(f >= 0 && f <= 1) {
 			return nil, fmt.Errorf("--min %s=%s: want a number from 0 to 1", set, v)
 		}
 		out[set] = f

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"time"
 
@@ -28,7 +29,7 @@ func (p *program) evalLive(ctx context.Context, f *evalFlags) error {
 			return err
 		}
 	}
-	set := evaluate.Set{Name: f.live}
+	set := evaluate.Set{Name: filepath.Base(f.live)}
 	if f.usage {
 		set.Name = "usage"
 		set.Queries, err = a.questionsOfUsage(ctx, f)
@@ -40,6 +41,11 @@ func (p *program) evalLive(ctx context.Context, f *evalFlags) error {
 	}
 	if f.tune {
 		return p.tuneLive(ctx, a, set, f)
+	}
+	if earlier != nil {
+		if err := earlier.Covers(set); err != nil {
+			return err
+		}
 	}
 	results, err := a.measure(ctx, set, f, earlier)
 	if err != nil {
@@ -276,5 +282,14 @@ func saveQuestions(file string, questions []evaluate.Query) error {
 			return err
 		}
 	}
-	return os.WriteFile(file, b.Bytes(), 0o600) // they are what people asked
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o600) // they are what people asked
+	if err != nil {
+		return err
+	}
+	// One that was there already may be open to others.
+	err = errors.Join(f.Chmod(0o600), f.Truncate(0))
+	if err == nil {
+		_, err = f.Write(b.Bytes())
+	}
+	return errors.Join(err, f.Close())
 }

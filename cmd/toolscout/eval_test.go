@@ -1,14 +1,19 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolscout/toolscout/core/search/evaluate"
 )
 
 // TestEvalRefuses what does not go together, before it starts anything.
@@ -30,6 +35,7 @@ func TestEvalRefuses(t *testing.T) {
 		"--weight NaN":                      "--weight NaN",
 		"--k 51":                            "want 1 to 50",
 		"--min metatool=2":                  "from 0 to 1",
+		"--min metatool=NaN":                "from 0 to 1",
 		"--from-usage --since soon":         "as in 30d or 12h",
 		"--live a --against /nowhere.jsonl": "/nowhere.jsonl",
 		"--live /nowhere.jsonl":             "/nowhere.jsonl",
@@ -40,6 +46,21 @@ func TestEvalRefuses(t *testing.T) {
 		if code == 0 || !strings.Contains(stderr, want) {
 			t.Errorf("eval %s: status %d, it said %q, want %q", line, code, stderr, want)
 		}
+	}
+}
+
+// TestSavedQuestionsAreForOneself, also where the file was there before.
+func TestSavedQuestionsAreForOneself(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "drawn.jsonl")
+	if err := os.WriteFile(file, []byte("older and longer than what is saved now"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err := saveQuestions(file, []evaluate.Query{{ID: "a"}})
+	info, statErr := os.Stat(file)
+	raw, readErr := os.ReadFile(file)
+	if err := errors.Join(err, statErr, readErr); err != nil || info.Mode().Perm() != 0o600 || strings.Contains(string(raw), "older") {
+		t.Errorf("%v, %v: %s", err, info, raw)
 	}
 }
 

@@ -40,8 +40,8 @@ instances search as before until they have made its vectors. The one before is k
 goes back.
 
 --usage reads the audit: what people typed into searches. It keeps their words only where it was
-told to (see toolscout eval --from-usage), and the model then knows words and numbers, no
-questions and nobody's name.`
+told to (see toolscout eval --from-usage). The model then holds words that occurred twice, which
+may be names, and a vector for each; not in which question they stood, nor whose it was.`
 
 func (p *program) train() *cobra.Command {
 	f := &trainFlags{}

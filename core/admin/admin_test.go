@@ -54,6 +54,7 @@ func TestNobodyButAnAdmin(t *testing.T) {
 		"domain.list":    func() error { _, err := b.Domains(ctx, req); return err },
 		"domain.put":     func() error { _, err := b.PutDomain(ctx, req, core.Domain{ID: "x"}); return err },
 		"index.models":   func() error { _, err := b.Models(ctx, req); return err },
+		"index.model":    func() error { _, err := b.UpdateModel(ctx, req, 1, admin.ModelPatch{}); return err },
 		"index.start":    func() error { _, err := b.StartIndex(ctx, req, false); return err },
 		"index.status":   func() error { _, err := b.IndexStatus(ctx, req); return err },
 		"index.tools":    func() error { _, err := b.CatalogTools(ctx, req, core.Page{}); return err },

@@ -32,30 +32,33 @@ func (s *Store) Models(ctx context.Context) ([]core.Model, error) {
 // comparable.
 func (s *Store) EnsureModel(ctx context.Context, provider, name string, dimensions int) (core.Model, error) {
 	var model core.Model
-	err := s.tx(ctx, "ensure model", func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `
-			insert into embedding_models (provider, name, dimensions)
-			select $1, $2, $3 where not exists (select from embedding_models where provider = $1 and name = $2)
-			on conflict (provider, name) do nothing`, clean(provider), clean(name), dimensions)
-		if err != nil {
-			return err
-		}
-		rows, err := tx.Query(ctx, `select `+modelColumns+` from embedding_models where provider = $1 and name = $2`,
-			clean(provider), clean(name))
-		if err != nil {
-			return err
-		}
-		if model, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[core.Model]); err != nil {
-			return err
-		}
-		if model.Dimensions != dimensions {
-			return core.Errorf(core.Conflict, "the embedding model %q has %d dimensions on record and now gives %d",
-				model.Name, model.Dimensions, dimensions).WithHint("configure it under another name")
-		}
-		return nil
+	err := s.tx(ctx, "ensure model", func(tx pgx.Tx) (err error) {
+		model, err = ensureModel(ctx, tx, provider, name, dimensions)
+		return err
 	})
+	return model, err
+}
+
+func ensureModel(ctx context.Context, tx pgx.Tx, provider, name string, dimensions int) (core.Model, error) {
+	_, err := tx.Exec(ctx, `
+		insert into embedding_models (provider, name, dimensions)
+		select $1, $2, $3 where not exists (select from embedding_models where provider = $1 and name = $2)
+		on conflict (provider, name) do nothing`, clean(provider), clean(name), dimensions)
 	if err != nil {
 		return core.Model{}, err
+	}
+	rows, err := tx.Query(ctx, `select `+modelColumns+` from embedding_models where provider = $1 and name = $2`,
+		clean(provider), clean(name))
+	if err != nil {
+		return core.Model{}, err
+	}
+	model, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[core.Model])
+	if err != nil {
+		return core.Model{}, err
+	}
+	if model.Dimensions != dimensions {
+		return core.Model{}, core.Errorf(core.Conflict, "the embedding model %q has %d dimensions on record and now gives %d",
+			model.Name, model.Dimensions, dimensions).WithHint("configure it under another name")
 	}
 	return model, nil
 }

@@ -54,16 +54,16 @@ func (s *Store) TableData(ctx context.Context, modelID int64) ([]byte, error) {
 // tables before it the last few stay, to go back to. Conflict when the name is on
 // record with another dimension.
 func (s *Store) ChooseTable(ctx context.Context, by core.AuditEntry, t Table) (core.Model, error) {
-	model, err := s.EnsureModel(ctx, t.Provider, t.Name, t.Dimensions)
-	if err != nil {
-		return core.Model{}, err
-	}
-	err = s.tx(ctx, "choose a table", func(tx pgx.Tx) error {
+	var model core.Model
+	err := s.tx(ctx, "choose a table", func(tx pgx.Tx) (err error) {
 		// One at a time, so that the last is the last.
 		if _, err := tx.Exec(ctx, `lock table embedding_tables in share row exclusive mode`); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `
+		if model, err = ensureModel(ctx, tx, t.Provider, t.Name, t.Dimensions); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `
 			insert into embedding_tables (model_id, base, data, chosen_at) values ($1, $2, $3, clock_timestamp())
 			on conflict (model_id) do update set chosen_at = excluded.chosen_at`, model.ID, clean(t.Base), t.Data)
 		if err != nil {

@@ -75,6 +75,21 @@ func TestTablesAreChosenAndTurnedAwayFrom(t *testing.T) {
 	}
 }
 
+// TestATableThatIsRefusedLeavesNoModel on record.
+func TestATableThatIsRefusedLeavesNoModel(t *testing.T) {
+	t.Parallel()
+	s := pgtest.New(t)
+	by := core.Request{ID: "r", Principal: core.Principal{TenantID: core.DefaultTenant}}.Entry(core.LevelConfig, "index.adapt")
+	_, err := s.ChooseTable(t.Context(), by, postgres.Table{Base: "builtin/base", Data: make([]byte, 16<<20+1),
+		Model: core.Model{Provider: "builtin", Name: "huge", Dimensions: 4}})
+	if !errors.Is(err, core.InvalidParams) {
+		t.Errorf("17 MiB: %v", err)
+	}
+	if models, err := s.Models(t.Context()); err != nil || len(models) != 0 {
+		t.Errorf("on record are %+v, %v", models, err)
+	}
+}
+
 // TestOldTablesGo: their number must not grow with the years, and the one that is
 // searched with is never taken away.
 func TestOldTablesGo(t *testing.T) {

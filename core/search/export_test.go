@@ -21,6 +21,9 @@ func Clauses(query string) []string { return clauses(query) }
 // WordCount is wordCount.
 func WordCount(text string) int { return wordCount(text) }
 
+// Mend is mend, by the words that are indexed.
+func (e *Engine) Mend(query string) string { return e.mend(query, e.index.Load()) }
+
 // Terms are the terms of a text.
 func Terms(text string) []string {
 	e := New(Config{})

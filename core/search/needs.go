@@ -67,7 +67,8 @@ const coverWeight = .8
 // most to what the chosen ones cover (xQuAD: Santos, Macdonald and Ounis, 2010,
 // "Exploiting Query Reformulations for Web Search Result Diversification"). A need
 // weighs the more, the better its best tool fits the whole query: a sentence that
-// only says hello has none. List is in order.
+// only says hello has none. List is in order; what nobody will see follows as it was,
+// for one of it may be named.
 func (s *search) cover(list []*candidate) []*candidate {
 	fits := s.byNeed(list)
 	weight, left := make([]float64, len(fits)), make([]float64, len(fits)) // left: what is uncovered
@@ -109,6 +110,11 @@ func (s *search) cover(list []*candidate) []*candidate {
 		for k := range fits {
 			c.share = max(c.share, left[k]*fits[k][best])
 			left[k] *= 1 - min(.999, fits[k][best])
+		}
+	}
+	for i, c := range list {
+		if !taken[i] {
+			covered = append(covered, c)
 		}
 	}
 	return covered

@@ -61,12 +61,14 @@ func Parse(data string) (*Model, error) {
 	if !ok || len(rest) < 12 {
 		return nil, errors.New("not a table")
 	}
-	number := func(at int) int { return int(binary.LittleEndian.Uint32([]byte(rest[at : at+4]))) }
-	count, dims, size := number(0), number(4), number(8)
+	number := func(at int) int64 { return int64(binary.LittleEndian.Uint32([]byte(rest[at : at+4]))) }
+	rows, width, letters := number(0), number(4), number(8)
 	rest = rest[12:]
-	if len(rest) != size+4*count+count*dims {
-		return nil, fmt.Errorf("%d bytes do not hold %d words of %d dimensions", len(data), count, dims)
+	all := int64(len(rest)) // where none of the numbers is larger, their product does not overflow
+	if max(rows, width, letters) > all || all != letters+4*rows+rows*width {
+		return nil, fmt.Errorf("%d bytes do not hold %d words of %d dimensions", len(data), rows, width)
 	}
+	count, dims, size := int(rows), int(width), int(letters)
 	names := strings.Split(rest[:size], "\n")
 	if len(names) != count {
 		return nil, fmt.Errorf("%d words, the header says %d", len(names), count)
@@ -75,9 +77,12 @@ func Parse(data string) (*Model, error) {
 		words: names, rows: rest[size+4*count:], dims: dims}
 	scales := rest[size : size+4*count]
 	for i, name := range names {
+		if _, again := m.index[name]; again {
+			return nil, fmt.Errorf("the word %q is there twice", name)
+		}
 		m.index[name] = uint32(i)
 		m.scale[i] = math.Float32frombits(binary.LittleEndian.Uint32([]byte(scales[4*i : 4*i+4])))
-		if !(m.scale[i] >= 0 && m.scale[i] < 1e6) { // no vector with it could be compared
+		if m.scale[i] != 0 && !(m.scale[i] > 1e-30 && m.scale[i] < 1e6) { // no vector with it could be compared
 			return nil, fmt.Errorf("the scale of %q is %g", name, m.scale[i])
 		}
 	}

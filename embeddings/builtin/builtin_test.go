@@ -2,6 +2,7 @@ package builtin_test
 
 import (
 	"bufio"
+	"encoding/binary"
 	"encoding/json"
 	"math"
 	"os"
@@ -89,6 +90,47 @@ func FuzzEncode(f *testing.F) {
 			t.Errorf("%q: %d known words give a vector of length %f", text, known, length)
 		}
 	})
+}
+
+// tableOf is a table with a header of these numbers.
+func tableOf(count, dims, size uint32, rest string) string {
+	data := []byte(builtin.Magic)
+	for _, n := range []uint32{count, dims, size} {
+		data = binary.LittleEndian.AppendUint32(data, n)
+	}
+	return string(data) + rest
+}
+
+// one is a table of one word with a scale.
+func one(scale float32) string {
+	return tableOf(1, 2, 1, "x"+string(binary.LittleEndian.AppendUint32(nil, math.Float32bits(scale)))+"\x01\x02")
+}
+
+// TestParseRefuses what somebody may have made to do harm.
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	if _, err := builtin.Parse(one(1)); err != nil {
+		t.Error(err)
+	}
+	const most = math.MaxUint32
+	for name, data := range map[string]string{
+		"nothing":                   "",
+		"a header alone":            builtin.Magic,
+		"no words":                  tableOf(0, 2, 0, ""),
+		"lengths that overflow":     tableOf(most, most-2, 9, "12345678"),
+		"other lengths that do":     tableOf(most-1, most-1, 12, "12345678"),
+		"words longer than all":     tableOf(0, 0, most, ""),
+		"more words than there are": tableOf(2, 1, 1, "x12345678ab"),
+		"a word twice":              tableOf(2, 1, 3, "x\nx\x00\x00\x80\x3f\x00\x00\x80\x3fab"),
+		"no number":                 one(float32(math.NaN())),
+		"below zero":                one(-1),
+		"endless":                   one(float32(math.Inf(1))),
+		"too small to divide by":    one(1e-44),
+	} {
+		if _, err := builtin.Parse(data); err == nil {
+			t.Errorf("%s: it was read", name)
+		}
+	}
 }
 
 func BenchmarkEncode(b *testing.B) {

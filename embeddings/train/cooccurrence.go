@@ -91,14 +91,13 @@ func compress(dense []float32, rows, n int) sparse {
 // with Lessons Learned from Word Embeddings", 3.1 and 3.2).
 func (s *sparse) ppmi() {
 	sums, smooth := make([]float64, s.n), make([]float64, s.n)
-	var total, totalSmooth float64
+	var totalSmooth float64
 	for i := range s.n {
 		_, values := s.row(i)
 		for _, x := range values {
 			sums[i] += float64(x)
 		}
 		smooth[i] = math.Pow(sums[i], smoothing)
-		total += sums[i]
 		totalSmooth += smooth[i]
 	}
 	for i := range s.n {

@@ -1,6 +1,7 @@
 package evaluate_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -54,7 +55,11 @@ const (
 // machine slows the floor more than the search.
 func BenchmarkFloor(b *testing.B) {
 	file := os.Getenv("TOOLSCOUT_PACES")
+	keep := os.Getenv("TOOLSCOUT_KEEP") != ""
 	kept, err := evaluate.ReadPaces(file)
+	if errors.Is(err, os.ErrNotExist) && (keep || file == "") {
+		kept, err = evaluate.Paces{}, nil
+	}
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -85,12 +90,12 @@ func BenchmarkFloor(b *testing.B) {
 			name := fmt.Sprintf("tools=%d/visible=1of%d", n, part)
 			b.Run(name, func(b *testing.B) {
 				for b.Loop() {
-					pace(b, name, kept, &evaluate.Race{Engine: rig.Engine, Servers: servers, Floor: floor, Questions: questions})
+					pace(b, name, kept, keep, &evaluate.Race{Engine: rig.Engine, Servers: servers, Floor: floor, Questions: questions})
 				}
 			})
 		}
 	}
-	if os.Getenv("TOOLSCOUT_KEEP") != "" {
+	if keep {
 		if err := kept.Write(file); err != nil {
 			b.Fatal(err)
 		}
@@ -99,8 +104,7 @@ func BenchmarkFloor(b *testing.B) {
 
 // pace measures until the search is seen not to be slower, and keeps the ratio where
 // that is wanted.
-func pace(b *testing.B, name string, kept evaluate.Paces, race *evaluate.Race) {
-	keep := os.Getenv("TOOLSCOUT_KEEP") != ""
+func pace(b *testing.B, name string, kept evaluate.Paces, keep bool, race *evaluate.Race) {
 	var p evaluate.Pace
 	for range gateAttempts {
 		var err error

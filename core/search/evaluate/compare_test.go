@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"net/http"
 	"os"
@@ -110,6 +111,41 @@ func TestAgainst(t *testing.T) {
 	}
 	if _, err = measure(evaluate.Options{Sets: madeUp(t), Figures: figures}); err == nil || !strings.Contains(err.Error(), "of other queries") {
 		t.Errorf("figures of other queries: %v", err)
+	}
+}
+
+// TestMainRefuses to compare with nothing: a gate that is open would look like one that
+// was passed.
+func TestMainRefuses(t *testing.T) {
+	t.Parallel()
+	store, dir := pgtest.New(t), t.TempDir()
+	other := filepath.Join(dir, "other.jsonl")
+	if err := os.WriteFile(other, []byte(`{"query_id":"q0","set":"other","ranked":["a"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, o := range map[string]evaluate.Options{
+		"a least NDCG@10 is asked of generatd": {Minimum: map[string]float64{"generatd": .1}},
+		"there are no figures in":              {Figures: filepath.Join(dir, "none.json")},
+		"it has none of the queries":           {Against: other},
+	} {
+		o.Sets = madeUp(t)
+		if err := evaluate.Main(t.Context(), store, o, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+	empty := filepath.Join(dir, "empty.json")
+	if err := os.WriteFile(empty, []byte(`{"sets":null}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := evaluate.Main(t.Context(), store, evaluate.Options{Sets: madeUp(t), Figures: empty, Keep: true}, io.Discard); err != nil {
+		t.Error(err)
+	}
+	set := writeSet(t)
+	if _, err := evaluate.LoadAll([]string{set, writeSet(t)}); err == nil || !strings.Contains(err.Error(), "are both called tiny") {
+		t.Errorf("two sets of one name: %v", err)
+	}
+	if _, err := evaluate.ReadPaces(filepath.Join(dir, "none.json")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("paces of no file: %v", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package evaluate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/toolscout/toolscout/core/gateway"
@@ -62,8 +63,11 @@ func (c *caller) costs(ctx context.Context, question string, share float64, k *C
 		}
 		*sum += share * float64(tokens.Estimate(string(raw)))
 		var answer gateway.Discovery
-		if err := json.Unmarshal(raw, &answer); err != nil || len(answer.Tools) == 0 {
-			return fmt.Errorf("nothing was found (%w)", err)
+		if err := json.Unmarshal(raw, &answer); err != nil {
+			return err
+		}
+		if len(answer.Tools) == 0 {
+			return errors.New("nothing was found")
 		}
 		first = answer.Tools[0].ID
 	}

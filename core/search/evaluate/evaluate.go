@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/toolscout/toolscout/core/postgres"
 	"github.com/toolscout/toolscout/embeddings"
@@ -60,12 +61,9 @@ const (
 // figures.
 func Main(ctx context.Context, store *postgres.Store, o Options, out io.Writer) error {
 	o.K = cmp.Or(o.K, 10)
-	var earlier *RunFile
-	var err error
-	if o.Against != "" {
-		if earlier, err = ReadRun(o.Against); err != nil {
-			return err
-		}
+	earlier, figures, err := o.read()
+	if err != nil {
+		return err
 	}
 	results, err := measure(ctx, store, o, earlier)
 	if err != nil {
@@ -79,7 +77,26 @@ func Main(ctx context.Context, store *postgres.Store, o Options, out io.Writer) 
 			return fmt.Errorf("write run: %w", err)
 		}
 	}
-	return errors.Join(tooLow(results, o.Minimum), againstFigures(results, o))
+	return errors.Join(tooLow(results, o.Minimum), figures.against(results, o))
+}
+
+// read reads what results are to be held against. It is an error when there is nothing
+// of it to hold them against: that would pass for success.
+func (o *Options) read() (earlier *RunFile, figures Figures, err error) {
+	for name := range o.Minimum {
+		if !slices.ContainsFunc(o.Sets, func(s Set) bool { return s.Name == name }) {
+			return nil, Figures{}, fmt.Errorf("a least NDCG@10 is asked of %s, which is not measured", name)
+		}
+	}
+	if o.Against != "" {
+		if earlier, err = ReadRun(o.Against); err == nil {
+			err = earlier.Covers(o.Sets...)
+		}
+	}
+	if err == nil && o.Figures != "" {
+		figures, err = readFigures(o.Figures, o.Keep)
+	}
+	return earlier, figures, err
 }
 
 // LoadAll reads the sets in folders, each with tools.jsonl and queries.jsonl, or makes
@@ -89,11 +106,16 @@ func LoadAll(folders []string) ([]Set, error) {
 		return []Set{Generate(generatedTools, generatedSeed)}, nil
 	}
 	var sets []Set
+	named := make(map[string]string, len(folders))
 	for _, folder := range folders {
 		set, err := Load(folder)
 		if err != nil {
 			return nil, err
 		}
+		if first := named[set.Name]; first != "" {
+			return nil, fmt.Errorf("%s and %s are both called %s: results go by the name, so measure them apart", first, folder, set.Name)
+		}
+		named[set.Name] = folder
 		sets = append(sets, set)
 	}
 	return sets, nil

@@ -26,39 +26,38 @@ type Figure struct {
 // lossAt is the p value from which on a loss is no chance.
 const lossAt = .05
 
-// againstFigures holds results against what is kept, or keeps them.
-func againstFigures(results []Result, o Options) error {
-	if o.Figures == "" {
-		return nil
-	}
-	figures, err := readFigures(o.Figures)
-	if err != nil {
-		return err
-	}
+// against holds results against the figures, or keeps them.
+func (f Figures) against(results []Result, o Options) error {
 	if o.Keep {
 		for i, set := range o.Sets {
-			figures.Sets[set.Name] = figureOf(set, results[i])
+			f.Sets[set.Name] = figureOf(set, results[i])
 		}
-		return writeFigures(o.Figures, figures)
+		return writeFigures(o.Figures, f)
 	}
 	var lost []error
 	for i, set := range o.Sets {
-		lost = append(lost, figures.check(set, results[i]))
+		lost = append(lost, f.check(set, results[i]))
 	}
 	return errors.Join(lost...)
 }
 
-func readFigures(file string) (Figures, error) {
-	figures := Figures{Sets: map[string]Figure{}}
+// readFigures reads those of a file, which only has to be there where they are not to
+// be kept.
+func readFigures(file string, keep bool) (figures Figures, err error) {
 	raw, err := os.ReadFile(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return figures, nil
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, os.ErrNotExist) && keep:
+		return Figures{Sets: map[string]Figure{}}, nil
+	case errors.Is(err, os.ErrNotExist):
+		return Figures{}, fmt.Errorf("there are no figures in %s: --keep writes them", file)
+	case err != nil:
 		return Figures{}, fmt.Errorf("read figures: %w", err)
 	}
 	if err := json.Unmarshal(raw, &figures); err != nil {
 		return Figures{}, fmt.Errorf("%s: %w", file, err)
+	}
+	if figures.Sets == nil {
+		figures.Sets = map[string]Figure{}
 	}
 	return figures, nil
 }

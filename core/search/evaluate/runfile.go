@@ -38,16 +38,34 @@ func ReadRun(file string) (*RunFile, error) {
 	return run, nil
 }
 
+// Covers is an error when the run has none of the queries of some sets, so that nothing
+// could be compared.
+func (f *RunFile) Covers(sets ...Set) error {
+	for _, set := range sets {
+		for _, q := range set.Queries {
+			if _, found := f.find(set, q); found {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%s: it has none of the queries that are to be compared; they go by the name of their set and their id", f.name)
+}
+
+// find gives what the run has for a query.
+func (f *RunFile) find(set Set, q Query) (ranked []string, found bool) {
+	if ranked, found = f.ranked[[2]string{set.Name, q.ID}]; !found {
+		ranked, found = f.ranked[[2]string{"", q.ID}]
+	}
+	return ranked, found
+}
+
 // Compare scores the run on a set and tests a result against it; nil when the run
 // has none of its queries.
 func (f *RunFile) Compare(set Set, r Result) (*Comparison, error) {
 	c := &Comparison{Name: f.name}
 	other := make([]Scores, len(set.Queries))
 	for i, q := range set.Queries {
-		ranked, found := f.ranked[[2]string{set.Name, q.ID}]
-		if !found {
-			ranked, found = f.ranked[[2]string{"", q.ID}]
-		}
+		ranked, found := f.find(set, q)
 		if !found {
 			c.Missing++
 		}

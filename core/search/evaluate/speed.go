@@ -3,7 +3,6 @@ package evaluate
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -90,12 +89,9 @@ type Paces map[string]float64
 // slower is how much more a ratio may be than the one that was kept.
 const slower = 1.15
 
-// ReadPaces reads those of a file; none where there is no file.
+// ReadPaces reads those of a file.
 func ReadPaces(file string) (Paces, error) {
 	raw, err := os.ReadFile(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return Paces{}, nil
-	}
 	if err != nil {
 		return nil, fmt.Errorf("read paces: %w", err)
 	}
