@@ -64,7 +64,7 @@ func Parse(data string) (*Model, error) {
 	number := func(at int) int { return int(binary.LittleEndian.Uint32([]byte(rest[at : at+4]))) }
 	count, dims, size := number(0), number(4), number(8)
 	rest = rest[12:]
-	if len(rest) != size+4*count+count*dims {
+	if max(count, dims, size) > len(rest) || len(rest) != size+4*count+count*dims { // the product alone could overflow
 		return nil, fmt.Errorf("%d bytes do not hold %d words of %d dimensions", len(data), count, dims)
 	}
 	names := strings.Split(rest[:size], "\n")

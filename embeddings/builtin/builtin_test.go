@@ -2,6 +2,7 @@ package builtin_test
 
 import (
 	"bufio"
+	"encoding/binary"
 	"encoding/json"
 	"math"
 	"os"
@@ -121,5 +122,17 @@ func TestWords(t *testing.T) {
 	list[0] = "changed"
 	if m.Words()[0] == "changed" {
 		t.Error("a caller can change the model's words")
+	}
+}
+
+// TestParseRefusesSizesThatOverflow: an admin may send any table.
+func TestParseRefusesSizesThatOverflow(t *testing.T) {
+	t.Parallel()
+	data := []byte(builtin.Magic)
+	for _, n := range []uint32{1<<32 - 1, 1<<32 - 3, 1} { // 4·words + words·dimensions + length is 2^64
+		data = binary.LittleEndian.AppendUint32(data, n)
+	}
+	if _, err := builtin.Parse(string(data)); err == nil {
+		t.Error("a table of four billion words in twenty bytes was read")
 	}
 }
