@@ -73,6 +73,11 @@ func (w *WordIndex) Top(query string, n int) int {
 	return len(w.index.score(w.engine.terms(query), w.servers, "").top(n))
 }
 
+// Mend is what becomes of a query, with a dictionary.
+func (w *WordIndex) Mend(query string, dictionary []string) string {
+	return New(Config{Dictionary: dictionary}).mend(query, w.index)
+}
+
 // Near gives the ranks of the tools that the vector half proposes, best first: the
 // cosine with the query plus that with the nearest clause.
 func (e *Engine) Near(ctx context.Context, q Query) ([]float32, error) { return e.near(ctx, q, false) }

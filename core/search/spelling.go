@@ -15,7 +15,12 @@ type speller struct {
 	stems map[string]bool // of words
 }
 
-const minMended = 5 // letters: to shorter words too many are near
+const (
+	minMended = 5 // letters: to shorter words too many are near
+	// maxMended is how many unknown words of a query are looked at: each is compared
+	// with every word there is, and a text in another language has nothing but such.
+	maxMended = 8
+)
 
 func newSpeller(dictionary []string) *speller {
 	s := &speller{words: dictionary, stems: make(map[string]bool, len(dictionary))}
@@ -39,6 +44,9 @@ func (e *Engine) mend(query string, x *index) string {
 			if s := stem(w); !e.speller.stems[s] && !x.knows(s) {
 				old = append(old, w)
 			}
+		}
+		if len(old) == maxMended {
+			break
 		}
 	}
 	for _, w := range old {
@@ -66,9 +74,20 @@ func (s *speller) nearest(word string, x *index) string {
 		}
 	}
 	if best == "" {
-		best = x.nearest(stem(word), slips)
+		best = unstem(x.nearest(stem(word), slips))
 	}
 	return best
+}
+
+// unstem is a word with this stem, since what is mended will be stemmed: the stem of
+// database is databas, and that of databas is databa. It is "" for none.
+func unstem(term string) string {
+	for _, ending := range []string{"", "e", "s"} {
+		if stem(term+ending) == term {
+			return term + ending
+		}
+	}
+	return ""
 }
 
 // near is a quick look before a distance is measured. Hardly anybody gets the
