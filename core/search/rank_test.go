@@ -92,6 +92,18 @@ func TestEachNeedGetsItsBestToolFirst(t *testing.T) {
 	}
 }
 
+// TestANamedToolHasItsPlaceAmongNeeds: more is asked for than there are places.
+func TestANamedToolHasItsPlaceAmongNeeds(t *testing.T) {
+	t.Parallel()
+	rig := newRig(t, pgtest.New(t))
+	catalog := fill(t, rig, market)
+	answer := find(t, rig.Engine, search.Query{Servers: catalog.Servers, TopK: 1,
+		Text: "Send an email message to a recipient. Give me the weather forecast for a city. Remove an item from a shopping list. Call list_alerts in the end."})
+	if got := hits(catalog, answer); got[0] != "alerts" {
+		t.Errorf("found %q, want the tool that is named", got)
+	}
+}
+
 // TestAServersToolsSpeakForEachOther has two tools with the same text, one of them
 // among tools that fit the query too.
 func TestAServersToolsSpeakForEachOther(t *testing.T) {
