@@ -83,7 +83,9 @@ func (j *job) pace(took time.Duration) {
 func (x *Indexer) fill(ctx context.Context, j job) (saved int, err error) {
 	started := time.Now()
 	j.logged, j.step = started, remoteBatch
-	for {
+	for inStep := j.target; ; {
+		// With a model behind a service this can take hours, in which tools come and go.
+		inStep = inStep && x.keepInStep(ctx, fullName(j.model))
 		tools, next, err := x.pending(ctx, &j)
 		if err != nil {
 			return j.saved, err
@@ -107,6 +109,22 @@ func (x *Indexer) fill(ctx context.Context, j job) (saved int, err error) {
 		x.announce(ctx, &j, core.EventIndexCompleted, map[string]any{"indexed": j.saved, "durationMs": time.Since(started).Milliseconds()})
 	}
 	return j.saved, nil
+}
+
+// keepInStep indexes what is pending for the model that is searched with, unless that
+// is the one of this name, and reports whether that makes sense again.
+func (x *Indexer) keepInStep(ctx context.Context, but string) bool {
+	e, active, err := x.Active()
+	if err != nil || fullName(active) == but {
+		return false
+	}
+	if _, err := x.fill(ctx, job{embedder: e, model: active}); err != nil {
+		if ctx.Err() == nil {
+			x.log.Warn("the active model is out of step", "model", fullName(active), "error", err)
+		}
+		return false
+	}
+	return true
 }
 
 // pending gives tools to embed, without those whose time has not come again, and

@@ -268,20 +268,18 @@ func (x *Indexer) work(ctx context.Context) error {
 	if err := x.refresh(ctx); err != nil {
 		return err
 	}
+	// Also while what is wanted cannot be had, new tools are to be found.
 	if err := x.follow(ctx); err != nil {
+		x.keepInStep(ctx, "")
 		return err
 	}
 	target, err := x.prepare(ctx)
 	if err != nil {
+		x.keepInStep(ctx, x.embedder.Name())
 		return err
 	}
 	if err := x.refresh(ctx); err != nil {
 		return err
-	}
-	if e, active, err := x.Active(); err == nil && active.ID != target.ID {
-		if _, err := x.fill(ctx, job{embedder: e, model: active}); err != nil {
-			x.log.Warn("the active model is out of step", "model", fullName(active), "error", err)
-		}
 	}
 	saved, err := x.fill(ctx, job{embedder: x.embedder, model: target, target: true})
 	if err != nil {

@@ -48,8 +48,8 @@ func (x *index) score(query []queryTerm, servers []string, domain string) *score
 	s.terms = make([]weighted, len(query))
 	for i, q := range query {
 		frequency := 0
-		for i := range x.parts {
-			frequency += x.parts[i].frequency(q.term)
+		for p := range x.parts {
+			frequency += x.parts[p].frequency(q.term)
 		}
 		s.total += frequency
 		idf := math.Log(1+(float64(x.live-frequency)+.5)/(float64(frequency)+.5)) * q.weight

@@ -21,9 +21,6 @@ func Clauses(query string) []string { return clauses(query) }
 // WordCount is wordCount.
 func WordCount(text string) int { return wordCount(text) }
 
-// Mend is mend, by the words that are indexed.
-func (e *Engine) Mend(query string) string { return e.mend(query, e.index.Load()) }
-
 // Terms are the terms of a text.
 func Terms(text string) []string {
 	e := New(Config{})
@@ -74,6 +71,11 @@ func (w *WordIndex) Top(query string, n int) int {
 		w.servers = slices.Sorted(maps.Keys(w.index.byServer))
 	}
 	return len(w.index.score(w.engine.terms(query), w.servers, "").top(n))
+}
+
+// Mend is what becomes of a query, with a dictionary.
+func (w *WordIndex) Mend(query string, dictionary []string) string {
+	return New(Config{Dictionary: dictionary}).mend(query, w.index)
 }
 
 // Near gives the ranks of the tools that the vector half proposes, best first: the

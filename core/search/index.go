@@ -170,12 +170,10 @@ func (x *index) nearest(term string, slips int) string {
 }
 
 // domain gives the id of a tool's domain; "" when the tool is not in the index.
-func (x *index) domain(id uuid.UUID) string { return x.groupOf(id).domain }
-
-func (x *index) groupOf(id uuid.UUID) group {
+func (x *index) domain(id uuid.UUID) string {
 	p, place, ok := x.find(id)
 	if !ok {
-		return group{}
+		return ""
 	}
-	return x.groups[x.parts[p].facts[place].group]
+	return x.groups[x.parts[p].facts[place].group].domain
 }

@@ -1,9 +1,6 @@
 package search
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // Tools of one server that fit together speak for each other: a query about a
 // reading list needs the server of books, whichever of its tools.
@@ -67,27 +64,27 @@ const coverWeight = .8
 // most to what the chosen ones cover (xQuAD: Santos, Macdonald and Ounis, 2010,
 // "Exploiting Query Reformulations for Web Search Result Diversification"). A need
 // weighs the more, the better its best tool fits the whole query: a sentence that
-// only says hello has none. List is in order; what nobody will see follows as it was,
-// for one of it may be named.
-func (s *search) cover(list []*candidate) []*candidate {
+// only says hello has none. List is in order. What is not among the first top_k is
+// left over.
+func (s *search) cover(list []*candidate) (covered, left []*candidate) {
 	fits := s.byNeed(list)
-	weight, left := make([]float64, len(fits)), make([]float64, len(fits)) // left: what is uncovered
+	weight, open := make([]float64, len(fits)), make([]float64, len(fits)) // open: what is uncovered
 	total := 0.0
 	for k, fit := range fits {
 		if best := argmax(fit); best >= 0 {
 			weight[k] = math.Pow(max(0, list[best].score), 2)
 		}
-		left[k] = 1
+		open[k] = 1
 		total += weight[k]
 	}
 	if total == 0 {
-		return list
+		return list, nil
 	}
 	whole := make([]float64, len(list))
 	for i, c := range list {
 		whole[i] = (1 - coverWeight) * c.score
 	}
-	covered := make([]*candidate, 0, len(list))
+	covered = make([]*candidate, 0, len(list))
 	taken := make([]bool, len(list))
 	for len(covered) < min(s.query.TopK, len(list)) {
 		best, most := -1, math.Inf(-1)
@@ -97,7 +94,7 @@ func (s *search) cover(list []*candidate) []*candidate {
 			}
 			value := whole[i]
 			for k := range fits {
-				value += coverWeight * weight[k] / total * left[k] * fits[k][i]
+				value += coverWeight * weight[k] / total * open[k] * fits[k][i]
 			}
 			if value > most {
 				best, most = i, value
@@ -108,16 +105,16 @@ func (s *search) cover(list []*candidate) []*candidate {
 		c.score, c.share = most, 0
 		covered = append(covered, c)
 		for k := range fits {
-			c.share = max(c.share, left[k]*fits[k][best])
-			left[k] *= 1 - min(.999, fits[k][best])
+			c.share = max(c.share, open[k]*fits[k][best])
+			open[k] *= 1 - min(.999, fits[k][best])
 		}
 	}
 	for i, c := range list {
 		if !taken[i] {
-			covered = append(covered, c)
+			left = append(left, c)
 		}
 	}
-	return covered
+	return covered, left
 }
 
 // byNeed is how well each candidate meets each need on its own: the mean of both
@@ -154,11 +151,14 @@ func (s *search) wordsByNeed(list []*candidate) [][]float32 {
 	if s.words == nil {
 		return scores
 	}
+	places := make(map[string]int, len(s.words.terms))
+	for i, t := range s.words.terms {
+		places[t.term] = i
+	}
 	in := make([][]int, len(s.needs)) // terms of the query in each need
 	for k, need := range s.needs {
 		for _, q := range s.engine.terms(need) {
-			at := slices.IndexFunc(s.words.terms, func(t weighted) bool { return t.term == q.term })
-			if at >= 0 {
+			if at, ok := places[q.term]; ok {
 				in[k] = append(in[k], at)
 			}
 		}

@@ -78,21 +78,6 @@ func TestWhatIsWellSpeltStays(t *testing.T) {
 	}
 }
 
-// TestSpellingIsNotMendedForEver: a query in an unknown language must not take longer
-// for each word.
-func TestSpellingIsNotMendedForEver(t *testing.T) {
-	t.Parallel()
-	rig := newRig(t, pgtest.New(t))
-	fill(t, rig, market)
-	strange := strings.Fields("xqzzzb zqvvvk wkqjjx qjjjxz vwwqkz kxqqvj jqzzwx xvvkqq zwwjqx qkkvxz wqxxjv vzzqkj")
-	for strangers, want := range map[int]string{11: "forecast", 12: "forcast"} {
-		got := rig.Engine.Mend(strings.Join(strange[:strangers], " ") + " forcast")
-		if !strings.HasSuffix(got, " "+want) {
-			t.Errorf("behind %d strange words: %q, want %s", strangers, got, want)
-		}
-	}
-}
-
 func TestEachNeedGetsItsBestToolFirst(t *testing.T) {
 	t.Parallel()
 	rig := newRig(t, pgtest.New(t))
@@ -107,16 +92,15 @@ func TestEachNeedGetsItsBestToolFirst(t *testing.T) {
 	}
 }
 
-// TestANameIsHeardAmongSeveralNeeds: a tool that is named comes first, also where the
-// other needs have tools enough.
-func TestANameIsHeardAmongSeveralNeeds(t *testing.T) {
+// TestANamedToolHasItsPlaceAmongNeeds: more is asked for than there are places.
+func TestANamedToolHasItsPlaceAmongNeeds(t *testing.T) {
 	t.Parallel()
 	rig := newRig(t, pgtest.New(t))
 	catalog := fill(t, rig, market)
 	answer := find(t, rig.Engine, search.Query{Servers: catalog.Servers, TopK: 1,
-		Text: "Add an item to the shopping list. Send an email message to a recipient. Do it with translate_subtitles."})
-	if got := hits(catalog, answer); len(got) != 1 || got[0] != "bare" {
-		t.Errorf("found %q", got)
+		Text: "Send an email message to a recipient. Give me the weather forecast for a city. Remove an item from a shopping list. Call list_alerts in the end."})
+	if got := hits(catalog, answer); got[0] != "alerts" {
+		t.Errorf("found %q, want the tool that is named", got)
 	}
 }
 

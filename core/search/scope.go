@@ -104,8 +104,11 @@ const (
 	maxBytes = 16 << 20
 )
 
+// bytes is what a scope takes. The text of the ids counts: as soon as the caller's list
+// is made anew, nobody else holds it.
 func (k *kept) bytes() int {
-	n := (16+16)*len(k.servers) + len(k.scope.allowed) + len(k.scope.seen)
+	const header, text, id = 16, 36, 16
+	n := (header+text+id)*len(k.servers) + len(k.domain) + len(k.scope.allowed) + len(k.scope.seen)
 	for _, places := range k.scope.places {
 		n += 4 * len(places)
 	}

@@ -48,4 +48,15 @@ func TestScopesAreRemembered(t *testing.T) {
 	if n := w.Scopes(); n > 64 {
 		t.Errorf("%d scopes are remembered", n)
 	}
+	for i := range 64 {
+		many := make([]string, 5000)
+		for k := range many {
+			many[k] = fmt.Sprintf("%036d", 5000*i+k)
+		}
+		found(many, "")
+	}
+	const each = 5000 * (16 + 36 + 16) // a string, its text and an id
+	if size := w.Scopes() * each; size > 16<<20 {
+		t.Errorf("what is remembered of many servers takes %d MiB", size>>20)
+	}
 }

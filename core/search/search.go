@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -134,10 +133,8 @@ func (e *Engine) Search(ctx context.Context, q Query) (Answer, error) {
 		return Answer{}, err
 	}
 	s := e.begin(q, index)
-	if s.words != nil {
-		if s.words.visible == 0 {
-			return Answer{Suggestion: suggestNothingVisible(q.Domain)}, nil
-		}
+	if s.words != nil && s.words.visible == 0 {
+		return Answer{Suggestion: suggestNothingVisible(q.Domain)}, nil
 	}
 	vectorsErr := s.embed(ctx)
 	if vectorsErr == nil {
@@ -164,7 +161,7 @@ func (e *Engine) Search(ctx context.Context, q Query) (Answer, error) {
 	return answer, nil
 }
 
-// begin reads the query and scores all tools by its words. The index is nil where
+// begin reads the query and prepares what its words are worth. The index is nil where
 // it is missing.
 func (e *Engine) begin(q Query, x *index) *search {
 	if cleaned := withoutData(q.Text); cleaned != "" {
@@ -185,11 +182,13 @@ func (e *Engine) begin(q Query, x *index) *search {
 // word twice that somebody says twice ranked worse on every development set.
 func (e *Engine) terms(text string) []queryTerm {
 	var terms []queryTerm
+	seen := make(map[string]bool)
 	stems := stemmer{stop: e.stop}
 	stems.terms(text, func(term string, _ uint32) {
-		if slices.ContainsFunc(terms, func(t queryTerm) bool { return t.term == term }) {
+		if seen[term] {
 			return
 		}
+		seen[term] = true
 		weight := 1.0
 		if e.request[term] {
 			weight = requestWeight

@@ -17,10 +17,9 @@ type speller struct {
 
 const (
 	minMended = 5 // letters: to shorter words too many are near
-	// maxStrange is how many strange words of a query are looked at: each is compared
-	// with all there are, 0.3 ms over 8,339 tools, and a text full of them is in
-	// another language rather than misspelt.
-	maxStrange = 12
+	// maxMended is how many unknown words of a query are looked at: each is compared
+	// with every word there is, and a text in another language has nothing but such.
+	maxMended = 8
 )
 
 func newSpeller(dictionary []string) *speller {
@@ -43,10 +42,11 @@ func (e *Engine) mend(query string, x *index) string {
 		w := string(word)
 		if len(w) >= minMended && ascii(w) && !slices.Contains(old, w) && !e.stop[w] {
 			if s := stem(w); !e.speller.stems[s] && !x.knows(s) {
-				if old = append(old, w); len(old) == maxStrange {
-					break
-				}
+				old = append(old, w)
 			}
+		}
+		if len(old) == maxMended {
+			break
 		}
 	}
 	for _, w := range old {
@@ -74,9 +74,20 @@ func (s *speller) nearest(word string, x *index) string {
 		}
 	}
 	if best == "" {
-		best = x.nearest(stem(word), slips)
+		best = unstem(x.nearest(stem(word), slips))
 	}
 	return best
+}
+
+// unstem is a word with this stem, since what is mended will be stemmed: the stem of
+// database is databas, and that of databas is databa. It is "" for none.
+func unstem(term string) string {
+	for _, ending := range []string{"", "e", "s"} {
+		if stem(term+ending) == term {
+			return term + ending
+		}
+	}
+	return ""
 }
 
 // near is a quick look before a distance is measured. Hardly anybody gets the

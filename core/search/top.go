@@ -1,9 +1,7 @@
 package search
 
 import (
-	"cmp"
 	"math/bits"
-	"slices"
 	"sort"
 
 	"github.com/google/uuid"
@@ -17,71 +15,6 @@ import (
 // rare terms lead, and the common ones are only looked up in the tools that have one.
 // The result is the same as if every tool had been scored, to the last bit: a score is
 // summed up in the order of the terms either way.
-
-// match is a tool with its score.
-type match struct {
-	id    uuid.UUID
-	name  string
-	part  int
-	place uint32
-	score float32
-}
-
-// compare orders matches: the better first, then by name and id, so that two
-// searches give the same order.
-func (m match) compare(n match) int {
-	return cmp.Or(cmp.Compare(n.score, m.score), cmp.Compare(m.name, n.name), slices.Compare(m.id[:], n.id[:]))
-}
-
-// best keeps the n first matches in order, as a heap with the last of them on top.
-type best struct {
-	n    int
-	list []match
-}
-
-// offer keeps a match if it is among the first.
-func (b *best) offer(m match) {
-	if len(b.list) < b.n {
-		b.list = append(b.list, m)
-		for i := len(b.list) - 1; i > 0; {
-			up := (i - 1) / 2
-			if b.list[i].compare(b.list[up]) <= 0 {
-				break
-			}
-			b.list[i], b.list[up] = b.list[up], b.list[i]
-			i = up
-		}
-		return
-	}
-	if b.n == 0 || m.compare(b.list[0]) >= 0 {
-		return
-	}
-	b.list[0] = m
-	for i := 0; ; {
-		down := 2*i + 1
-		if down+1 < b.n && b.list[down+1].compare(b.list[down]) > 0 {
-			down++
-		}
-		if down >= b.n || b.list[down].compare(b.list[i]) <= 0 {
-			return
-		}
-		b.list[i], b.list[down] = b.list[down], b.list[i]
-		i = down
-	}
-}
-
-// bar is the score below which nothing is kept any more; 0 while there is room.
-func (b *best) bar() float32 {
-	if len(b.list) < b.n || b.n == 0 {
-		return 0
-	}
-	return b.list[0].score
-}
-
-func (b *best) sorted() []match {
-	slices.SortFunc(b.list, match.compare)
-	return b.list
-}
 
 // top gives the n best tools with a score, best first.
 func (s *scores) top(n int) []match {
@@ -211,9 +144,6 @@ func (w *walk) next() (place uint32, ok bool) {
 
 // collect sums up what the leading terms add to the tools of a window.
 func (w *walk) collect(from uint32, bar float32) {
-	if len(w.cursors) == 0 {
-		return
-	}
 	for k := range w.cursors[:w.leading] {
 		c := &w.cursors[k]
 		// What a posting must be worth, if all other terms did what they can.
@@ -284,11 +214,6 @@ func seek(postings []uint32, at int, place uint32) int {
 	}
 	to := min(at+step+1, len(postings))
 	return at + sort.Search(to-at, func(i int) bool { return postings[at+i] >= wanted })
-}
-
-// match is a tool of a part with its score.
-func (p *part) match(i int, place uint32, score float32) match {
-	return match{p.ids[place], p.names[place], i, place, score}
 }
 
 // fill gives the first n tools by name that are not taken yet: something to show

@@ -165,3 +165,15 @@ func TestWords(t *testing.T) {
 		t.Error("a caller can change the model's words")
 	}
 }
+
+// TestParseRefusesSizesThatOverflow: an admin may send any table.
+func TestParseRefusesSizesThatOverflow(t *testing.T) {
+	t.Parallel()
+	data := []byte(builtin.Magic)
+	for _, n := range []uint32{1<<32 - 1, 1<<32 - 3, 1} { // 4·words + words·dimensions + length is 2^64
+		data = binary.LittleEndian.AppendUint32(data, n)
+	}
+	if _, err := builtin.Parse(string(data)); err == nil {
+		t.Error("a table of four billion words in twenty bytes was read")
+	}
+}

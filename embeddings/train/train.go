@@ -68,6 +68,9 @@ func New(ctx context.Context, groups []Group, o Options) (*Table, error) {
 		return nil, err
 	}
 	c := newCorpus(groups, m)
+	if c.pairs == 0 {
+		return nil, errors.New("there is no pair of which both texts have words")
+	}
 	o.Progress(fmt.Sprintf("%d pairs in %d groups, %d words (the last occurs %d times)", c.pairs, len(c.groups), len(words), counts[len(counts)-1]))
 	near := cooccurrence(c, len(words))
 	near.ppmi()

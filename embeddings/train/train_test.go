@@ -126,6 +126,10 @@ func TestNewRefuses(t *testing.T) {
 	if _, err := train.New(t.Context(), []train.Group{{Pairs: []train.Pair{{A: "a few", B: "words"}}}}, small(1)); err == nil || !strings.Contains(err.Error(), "3 words") {
 		t.Errorf("three words: %v", err)
 	}
+	apart := []train.Group{{Pairs: []train.Pair{{A: "a b c d e f g h i j k l m n o p q r s t"}}}}
+	if _, err := train.New(t.Context(), apart, small(1)); err == nil || !strings.Contains(err.Error(), "no pair") {
+		t.Errorf("texts that nothing belongs to: %v", err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := train.New(ctx, pairs(100), small(1)); !errors.Is(err, context.Canceled) {
