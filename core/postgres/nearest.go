@@ -67,8 +67,13 @@ func (q NearestQuery) statement() (string, pgx.StrictNamedArgs) {
 	allowed := ` from tool_embeddings e where e.model_id = @model` + servers(q, args)
 	if q.Domain != "" {
 		args["domain"] = clean(q.Domain)
+	}
+	switch {
+	case q.Domain != "" && q.Exact:
 		allowed = ` from tool_embeddings e join mcp_servers s on s.id = e.server_id
 			where e.model_id = @model and coalesce(e.domain, s.domain) = @domain` + servers(q, args)
+	case q.Domain != "": // a join does not keep the order of the graph index, and "=" seems to leave too little
+		allowed += ` and (@domain in (select coalesce(e.domain, s.domain) from mcp_servers s where s.id = e.server_id)) is true`
 	}
 	query := exactQuery(allowed, len(q.Vectors))
 	if !q.Exact {

@@ -366,7 +366,7 @@ func checkPlans(t *testing.T, store *postgres.Store, model core.Model, all, few 
 	}
 	for name, servers := range map[string][]string{"all": {all}, "few": {few}, "both": {all, few},
 		"many": append(strangers, all), "none": {}} {
-		for i := range 16 {
+		for i := range 32 {
 			q := postgres.NearestQuery{ModelID: model.ID, Servers: postgres.ParseServers(servers), Except: i&1 != 0,
 				Exact: i&2 != 0, Vectors: [][]float32{{1, 0, 0, 0}}, Limit: 100}
 			if i&4 != 0 {
@@ -375,9 +375,12 @@ func checkPlans(t *testing.T, store *postgres.Store, model core.Model, all, few 
 			if i&8 != 0 {
 				q.And = parsed(strangers[:100]...)
 			}
+			if i&16 != 0 {
+				q.Domain = postgres.DefaultDomain
+			}
 			plan := must(store.Plan(t.Context(), q))(t)
 			if got := strings.Count(plan, "Index Scan using tool_embeddings_model"); got != len(q.Vectors) && !q.Exact || got > 0 && q.Exact {
-				t.Errorf("servers %s, except %t, exact %t, %d vectors: the graph index is used %d times:\n%.2000s", name, q.Except, q.Exact,
+				t.Errorf("servers %s, except %t, exact %t, domain %q, %d vectors: the graph index is used %d times:\n%.2000s", name, q.Except, q.Exact, q.Domain,
 					len(q.Vectors), got, plan)
 			}
 		}

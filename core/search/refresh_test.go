@@ -46,3 +46,28 @@ func TestSearchesWaitOnlyForWhatTheyCanSee(t *testing.T) {
 		t.Errorf("%+v, %v, want what has changed", tools, err)
 	}
 }
+
+// TestAServerThatTheWordIndexHasNotHeardOfStaysHidden: its tools are the nearest there
+// are, and the search excludes only the servers that it knows of.
+func TestAServerThatTheWordIndexHasNotHeardOfStaysHidden(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	rig := newRig(t, store)
+	c := fill(t, rig, market)
+	q := search.Query{Text: "knit a pullover", Servers: c.Servers, TopK: 50}
+	find(t, rig.Engine, q)
+	defer rig.Engine.Hold()()
+	fill(t, newRig(t, store), []evaluate.Tool{{ID: "knit", Name: "knit_pullover", Description: "Knit a pullover.", Server: "secret"}})
+	for _, domain := range []string{"", postgres.DefaultDomain} {
+		q.Domain, q.AtLeast = domain, revision(t, store)
+		answer := find(t, rig.Engine, q)
+		if answer.Degraded != "" || len(answer.Hits) != len(market) {
+			t.Errorf("%d hits, without %q", len(answer.Hits), answer.Degraded)
+		}
+		for _, h := range answer.Hits {
+			if c.Origins[h.ToolID] == "" {
+				t.Errorf("domain %q: found %+v, which may not be seen", domain, h)
+			}
+		}
+	}
+}
