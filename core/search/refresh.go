@@ -47,9 +47,9 @@ func (e *Engine) fresh(ctx context.Context, atLeast int64, servers []string) (*i
 	return x, nil
 }
 
-// enough reports whether an index that somebody is bringing up to date has all there
-// is of some servers. So while a thousand servers are registered, searches of others
-// need not wait for each.
+// enough reports whether an index that is behind has all there is of some servers. So
+// while a thousand servers are registered, searches of others neither wait for each nor
+// bring the index up to date themselves.
 func (e *Engine) enough(ctx context.Context, x *index, servers []string) bool {
 	if len(servers) == 0 {
 		return false
