@@ -214,6 +214,9 @@ func (x *Indexer) save(ctx context.Context, j *job, tools []postgres.ToolText, v
 	}
 	j.refused = 0
 	j.saved += len(rows)
+	if x.census.model == j.model.ID {
+		x.census.indexed += len(rows)
+	}
 	x.move(func() {
 		for _, t := range tools {
 			delete(x.failed, toolModel{t.ID, j.model.ID})
@@ -222,23 +225,47 @@ func (x *Indexer) save(ctx context.Context, j *job, tools []postgres.ToolText, v
 	return nil
 }
 
-// progress tells how far a model has come, now and then: to count takes a while.
+// progress tells how far a model has come, now and then.
 func (x *Indexer) progress(ctx context.Context, j *job) {
 	if time.Since(x.told) < announceEvery {
 		return
 	}
 	x.told = time.Now()
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	pending, total, err := x.store.CountPending(ctx, j.model.ID)
-	if err != nil {
+	if err := x.count(ctx, j.model.ID); err != nil {
 		return // what comes next will meet it too
 	}
+	indexed, total := x.census.indexed, max(x.census.indexed, x.census.total)
 	if time.Since(j.logged) > progressEvery {
 		j.logged = time.Now()
-		x.log.Info("indexing", "model", fullName(j.model), "indexed", total-pending, "total", total)
+		x.log.Info("indexing", "model", fullName(j.model), "indexed", indexed, "total", total)
 	}
-	x.announce(ctx, j, core.EventIndexProgress, map[string]any{"indexed": total - pending, "total": total})
+	x.announce(ctx, j, core.EventIndexProgress, map[string]any{"indexed": indexed, "total": total})
+}
+
+// census is how many tools have a vector of a model: as they were last counted, and
+// what was saved since.
+type census struct {
+	model          int64
+	indexed, total int
+	at             time.Time
+	took           time.Duration
+}
+
+// count counts again unless that was done not long ago. It looks at every tool, which
+// searches feel, so of all time no more than a hundredth goes into it.
+func (x *Indexer) count(ctx context.Context, modelID int64) error {
+	if x.census.model == modelID && time.Since(x.census.at) < 100*x.census.took {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	begun := time.Now()
+	pending, total, err := x.store.CountPending(ctx, modelID)
+	if err != nil {
+		return err
+	}
+	x.census = census{modelID, total - pending, total, time.Now(), time.Since(begun)}
+	return nil
 }
 
 // announce tells of the configured model. What cannot be published is not worth

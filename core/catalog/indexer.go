@@ -58,6 +58,7 @@ type Indexer struct {
 	// Of the goroutine of Run alone:
 	places map[int64]postgres.Place // how far each model is done, by its id
 	told   time.Time                // when progress last was
+	census census
 
 	mu       sync.Mutex
 	embedder embeddings.Embedder // to index with; only Run changes it
@@ -213,15 +214,18 @@ func (x *Indexer) Status(ctx context.Context) (core.IndexStatus, error) {
 func (x *Indexer) Wait(ctx context.Context) error {
 	for {
 		x.mu.Lock()
-		moved, failed := x.moved, x.err
+		moved, failed, running := x.moved, x.err, x.running
 		x.mu.Unlock()
-		s, err := x.Status(ctx)
-		switch {
-		case err != nil:
-			return err
-		case s.State == "idle":
-			return nil
-		case failed != nil:
+		if !running { // to count takes a while, and searches feel it
+			s, err := x.Status(ctx)
+			switch {
+			case err != nil:
+				return err
+			case s.State == "idle":
+				return nil
+			}
+		}
+		if failed != nil {
 			return failed
 		}
 		select {
