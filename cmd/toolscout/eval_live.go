@@ -167,8 +167,8 @@ func (a *api) draw(ctx context.Context, since string, say func(string)) ([]evalu
 	}
 	drawn := evaluate.FromUsage(asked, used)
 	say(fmt.Sprintf("the last %s: %d searches, of which %d with their words, and %d calls of tools; %d questions",
-		since, len(asked)+unknown, len(asked), len(used), len(drawn)))
-	if len(asked) == 0 && unknown > 0 {
+		since, len(asked), len(asked)-unknown, len(used), len(drawn)))
+	if len(asked) == unknown && unknown > 0 {
 		return nil, errors.New(howToKeepQueries)
 	}
 	return drawn, nil
@@ -212,7 +212,8 @@ const howToKeepQueries = `the audit keeps of searches how long they were, not th
 // shapeOnly is a text as the audit keeps it without values.
 var shapeOnly = regexp.MustCompile(`^string\(\d+\)$`)
 
-// asked are the searches that succeeded, and of how many the words were not kept.
+// asked are the searches that succeeded, and of how many the words were not kept, which
+// are among them without.
 func (a *api) asked(ctx context.Context, since url.Values) (list []evaluate.Asked, unknown int, err error) {
 	for _, action := range []string{"discover_tools", "list_tools"} {
 		since.Set("action", action)
@@ -223,12 +224,13 @@ func (a *api) asked(ctx context.Context, since url.Values) (list []evaluate.Aske
 		for _, row := range rows {
 			var details struct{ Args struct{ Query string } }
 			// Arguments that are too long are kept as a text, and so are no question.
-			if json.Unmarshal(row.Details, &details) != nil || details.Args.Query == "" {
+			long := json.Unmarshal(row.Details, &details) != nil
+			if !long && details.Args.Query == "" { // a list of all
 				continue
 			}
-			if shapeOnly.MatchString(details.Args.Query) {
+			if long || shapeOnly.MatchString(details.Args.Query) {
 				unknown++
-				continue
+				details.Args.Query = ""
 			}
 			list = append(list, evaluate.Asked{Time: row.Time, Who: [2]string{row.ActorID, row.Agent}, Text: details.Args.Query})
 		}

@@ -89,3 +89,26 @@ func TestAgo(t *testing.T) {
 		}
 	}
 }
+
+// TestASearchWithoutWords is a search all the same: what was run after it is no question
+// of the search before.
+func TestASearchWithoutWords(t *testing.T) {
+	t.Parallel()
+	row := func(minute int, action, query string) string {
+		return fmt.Sprintf(`{"time":"2026-01-01T00:%02d:00Z","actorId":"ann","action":%q,"toolId":"sum","details":{"args":%s}}`, minute, action, query)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rows := map[string][]string{
+			"discover_tools": {row(1, "discover_tools", `{"query":"show the graph"}`), row(5, "discover_tools", `"{\"query\": cut"`)},
+			"list_tools":     {row(3, "list_tools", `{"query":"string(18)"}`), row(3, "list_tools", `{}`)},
+			"":               {row(4, "execute_tool", `{}`), row(6, "execute_tool", `{}`)},
+		}[r.FormValue("action")]
+		fmt.Fprintf(w, `{"items":[%s]}`, strings.Join(rows, ","))
+	}))
+	defer server.Close()
+	var said string
+	got, err := (&api{base: server.URL}).draw(t.Context(), "1d", func(line string) { said = line })
+	if err != nil || len(got) != 0 || !strings.Contains(said, "3 searches, of which 1 with their words") {
+		t.Errorf("got %+v (%v), it said %q", got, err, said)
+	}
+}

@@ -94,7 +94,7 @@ func renamed(names []string, ids map[string]string) []string {
 }
 
 // Asked is a search that somebody made, and Used a tool that somebody ran: Who is
-// the person and the program that acted for them.
+// the person and the program that acted for them. Text is "" where it was not kept.
 type Asked struct {
 	Time time.Time
 	Who  [2]string
@@ -113,7 +113,8 @@ const within = 15 * time.Minute
 
 // FromUsage draws questions from what was found and then run: each tool is what the
 // last search before it was for, of the same person and program. Of several searches
-// with the same words the latest counts.
+// with the same words the latest counts. What a search without words was for is no
+// question, and not that of the search before either.
 func FromUsage(asked []Asked, used []Used) []Query {
 	slices.SortFunc(asked, func(a, b Asked) int { return a.Time.Compare(b.Time) })
 	slices.SortFunc(used, func(a, b Used) int { return a.Time.Compare(b.Time) })

@@ -139,11 +139,11 @@ func TestFromUsage(t *testing.T) {
 	at := func(minutes int) time.Time { return time.Date(2026, 1, 1, 0, minutes, 0, 0, time.UTC) }
 	asked := []evaluate.Asked{
 		{at(10), ann, "send a mail"}, {at(0), ann, "read a file"}, {at(1), bob, "Read  a file"}, {at(30), ann, "nothing comes of it"},
-		{at(40), ann, "too late"}, {at(58), bob, "read a file"},
+		{at(40), ann, "too late"}, {at(58), bob, "read a file"}, {at(70), ann, "before one without words"}, {at(71), ann, ""},
 	}
 	used := []evaluate.Used{
 		{at(11), ann, "mail"}, {at(2), ann, "read"}, {at(3), ann, "stat"}, {at(4), ann, "read"}, {at(2), bob, "cat"}, {at(59), bob, "read_file"},
-		{at(57), ann, "late"}, {at(3), [2]string{"eve", ""}, "read"},
+		{at(57), ann, "late"}, {at(3), [2]string{"eve", ""}, "read"}, {at(72), ann, "sum"},
 	}
 	want := []evaluate.Query{
 		{ID: "usage 1", Text: "read a file", Relevant: []string{"read_file"}},
