@@ -170,10 +170,12 @@ func (s *instance) checkUsage(t *testing.T, eval func(...string) command, fails 
 	}
 	use(0)
 	fails("[hooks.keep_queries]", "--from-usage")
-	for _, action := range []string{"discover_tools", "list_tools"} {
-		s.must("POST", "/v1/admin/hooks", adminToken, map[string]any{"name": "keep_" + action, "type": "audit", "level": "meta", "pattern": action,
-			"config": map[string]any{"values": true}}, nil)
-	}
+	var kept struct{ ID string }
+	s.must("POST", "/v1/admin/hooks", adminToken, map[string]any{"name": "keep_some", "type": "audit", "level": "meta", "pattern": "discover_tools",
+		"config": map[string]any{"values": true}}, &kept)
+	use(0)
+	fails("There is the hook keep_some already", "--from-usage")
+	s.must("PATCH", "/v1/admin/hooks/"+kept.ID, adminToken, map[string]any{"pattern": "*_tools"}, nil)
 	for i := range 5 {
 		use(i)
 	}
