@@ -112,3 +112,48 @@ func TestASearchWithoutWords(t *testing.T) {
 		t.Errorf("got %+v (%v), it said %q", got, err, said)
 	}
 }
+
+// TestTuneOnAnAdaptedTable says that it may have learned from the questions.
+func TestTuneOnAnAdaptedTable(t *testing.T) {
+	t.Parallel()
+	var questions strings.Builder
+	for i := range evaluate.LeastQuestions {
+		fmt.Fprintf(&questions, "{\"query\":\"question %d\",\"relevant\":[\"a\"]}\n", i)
+	}
+	file := filepath.Join(t.TempDir(), "questions.jsonl")
+	if err := os.WriteFile(file, []byte(questions.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"words": false, "words+0a0b0c": true} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case modelsPath:
+				fmt.Fprintf(w, `{"items":[{"id":1,"provider":"builtin","name":%q,"active":true}]}`, name)
+			case "/v1/tools/a":
+				fmt.Fprint(w, `{"id":"a"}`)
+			default:
+				fmt.Fprint(w, `{"items":[{"id":"a"}]}`)
+			}
+		}))
+		code, _, stderr := command(t, server.URL, "eval", "--live", file, "--tune")
+		server.Close()
+		if code != 0 || strings.Contains(stderr, "may have learned from") != want {
+			t.Errorf("%s: status %d, it said %q", name, code, stderr)
+		}
+	}
+}
+
+// TestModelsShowTheirWeight, which eval --tune --apply stores.
+func TestModelsShowTheirWeight(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"items":[{"id":7,"name":"tuned","weight":0.85},{"id":8,"name":"other"}]}`)
+	}))
+	defer server.Close()
+	code, stdout, _ := command(t, server.URL, "index", "models")
+	for _, want := range []string{"WEIGHT", "0.85", "usual"} {
+		if code != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("status %d, want %q in %s", code, want, stdout)
+		}
+	}
+}

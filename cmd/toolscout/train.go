@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,6 +98,9 @@ func (p *program) trainOnCatalog(ctx context.Context, a *api, f *trainFlags) err
 	}
 	start := time.Now()
 	say := func(line string) { fmt.Fprintf(p.stderr, "%6.1f s  %s\n", time.Since(start).Seconds(), line) }
+	if adapted(model) {
+		say(fmt.Sprintf("%s/%s was adapted at %s and may have learned from what is held out now: the comparison leans towards it", model.Provider, model.Name, day(&model.CreatedAt)))
+	}
 	m := evaluate.Material{HoldOut: f.holdOut, Seed: f.seed, Weight: model.Weight, Progress: say}
 	if m.Now, err = a.tableInUse(ctx, model); err != nil {
 		return err
@@ -140,7 +142,7 @@ func (a *api) tableInUse(ctx context.Context, m core.Model) (embeddings.Embedder
 		return nil, fmt.Errorf("search uses %s: only the built-in model can be adapted", name)
 	case name == builtin.Name:
 		return builtin.New()
-	case !strings.Contains(name, "+"):
+	case !adapted(m):
 		return nil, fmt.Errorf("the server's model is %s, that of this program %s: use the program of the server's version", name, builtin.Name)
 	}
 	var stored struct{ Table []byte }

@@ -15,6 +15,7 @@ func TestTrainRefuses(t *testing.T) {
 		`{"id":1,"provider":"builtin","name":"words-256-v1","active":true}`:        "use the program of the server's version",
 		`{"id":1,"provider":"builtin","name":"words-256-v1+0a0b0c","active":true}`: "read the model that is in use",
 		`{"id":1,"provider":"builtin","name":"words-256-v2+0a0b0c","active":true}`: "read the model that is in use",
+		`{"id":1,"provider":"builtin","name":"words-256-v2+0a0b0d","active":true}`: "may have learned from what is held out now",
 		`{"id":1,"provider":"builtin","name":"words-256-v2"}`:                      "no embedding model is active yet",
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
