@@ -66,6 +66,9 @@ func (p *program) eval() *cobra.Command {
 			if err := f.check(args); err != nil {
 				return err
 			}
+			if err := errors.Join(canWrite("run-file", f.RunFile), canWrite("save", f.save)); err != nil {
+				return err
+			}
 			err := p.evaluate(c.Context(), f, args)
 			if c.Context().Err() != nil {
 				return errors.New("interrupted") // whatever failed did so for that
@@ -79,7 +82,7 @@ func (p *program) eval() *cobra.Command {
 
 func (f *evalFlags) register(p *program, c *cobra.Command) {
 	s := c.Flags()
-	s.StringVar(&f.dir, "dir", "", "measure every set in this folder, if it exists")
+	s.StringVar(&f.dir, "dir", "", "measure every set in this folder")
 	s.StringVar(&f.RunFile, "run-file", "", "write the ranked ids of each query to this file")
 	s.StringVar(&f.Against, "against", "", "compare with an earlier run, by its run file")
 	s.IntVar(&f.K, "k", 10, fmt.Sprintf("how many tools to ask for, at most %d", evaluate.MaxK))
@@ -141,6 +144,9 @@ func (p *program) evalSets(ctx context.Context, f *evalFlags, args []string) err
 	if err != nil {
 		return err
 	}
+	if err := noFiles(args); err != nil {
+		return err
+	}
 	folders = append(folders, args...)
 	if len(folders) == 0 {
 		f.Progress("no sets: measuring one that is made up")
@@ -196,22 +202,49 @@ func (p *program) variant(file string, v *evaluate.Variant) error {
 	return err
 }
 
-// setsIn lists the folders in dir that are sets; none where dir is absent.
+// setsIn lists the folders in dir that are sets.
 func setsIn(dir string) ([]string, error) {
 	if dir == "" {
-		return nil, nil
-	}
-	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "*", "queries.jsonl"))
 	if err != nil {
 		return nil, err
 	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("--dir %s: no folder in it has a queries.jsonl, or it is not there", dir)
+	}
 	for i := range found {
 		found[i] = filepath.Dir(found[i])
 	}
 	return found, nil
+}
+
+// noFiles refuses files where sets are wanted.
+func noFiles(sets []string) error {
+	for _, set := range sets {
+		if info, err := os.Stat(set); err == nil && !info.IsDir() {
+			return fmt.Errorf("%s is a file, and a set is a folder: to ask the running server the questions of a file use --live", set)
+		}
+	}
+	return nil
+}
+
+// canWrite is an error when a file cannot be written, which is better known before the
+// work than after it. What is there stays as it is.
+func canWrite(flag, file string) error {
+	if file == "" {
+		return nil
+	}
+	_, before := os.Stat(file)
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("--%s: %w", flag, err)
+	}
+	if err := f.Close(); before == nil {
+		return err
+	}
+	return os.Remove(file)
 }
 
 func minima(flags []string) (map[string]float64, error) {

@@ -41,6 +41,11 @@ func TestEvalRefuses(t *testing.T) {
 		"--live /nowhere.jsonl":             "/nowhere.jsonl",
 		"--config /nowhere.toml":            "/nowhere.toml",
 		"/nowhere/set":                      "/nowhere/set/tools.jsonl",
+		"--dir /nowhere":                    "--dir /nowhere: no folder in it",
+		"--dir testdata":                    "--dir testdata: no folder in it",
+		"eval.go":                           "use --live",
+		"--run-file /nowhere/a --live a":    "--run-file: open /nowhere/a",
+		"--save /nowhere/a --from-usage":    "--save: open /nowhere/a",
 	} {
 		code, _, stderr := command(t, "http://127.0.0.1:1", append([]string{"eval"}, strings.Fields(line)...)...)
 		if code == 0 || !strings.Contains(stderr, want) {
