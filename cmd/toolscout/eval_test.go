@@ -39,7 +39,7 @@ func TestEvalRefuses(t *testing.T) {
 		"--from-usage --since soon":         "as in 30d or 12h",
 		"--live a --against /nowhere.jsonl": "/nowhere.jsonl",
 		"--live /nowhere.jsonl":             "/nowhere.jsonl",
-		"--config /nowhere.toml":            "/nowhere.toml",
+		"--config /nowhere.toml":            "--config: open /nowhere.toml: no such file or directory\n",
 		"/nowhere/set":                      "/nowhere/set/tools.jsonl",
 		"--dir /nowhere":                    "--dir /nowhere: no folder in it",
 		"--dir testdata":                    "--dir testdata: no folder in it",
@@ -160,5 +160,28 @@ func TestModelsShowTheirWeight(t *testing.T) {
 		if code != 0 || !strings.Contains(stdout, want) {
 			t.Errorf("status %d, want %q in %s", code, want, stdout)
 		}
+	}
+}
+
+// TestNoWordsAreKept: what to do about it is said in terms of the command that asks.
+func TestNoWordsAreKept(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		row := ""
+		if r.FormValue("action") == "list_tools" {
+			row = `{"time":"2026-01-01T00:00:00Z","details":{"args":{"query":"string(18)"}}}`
+		}
+		if r.URL.Path == adminHooksPath {
+			row = `{"name":"keep","type":"audit","pattern":"discover_tools","enabled":true,"config":{"values":true}}`
+		}
+		fmt.Fprintf(w, `{"items":[%s]}`, row)
+	}))
+	defer server.Close()
+	_, err := (&api{base: server.URL}).draw(t.Context(), "1d", func(string) {})
+	if !errors.Is(err, errNoWords) || strings.Contains(err.Error(), "--live") || !strings.Contains(err.Error(), `There is the hook keep already, with the pattern "discover_tools"`) {
+		t.Errorf("got %v", err)
+	}
+	if _, _, stderr := command(t, server.URL, "eval", "--from-usage"); !strings.Contains(stderr, "for --live") {
+		t.Errorf("it said %q", stderr)
 	}
 }

@@ -92,3 +92,26 @@ func TestWhatServersSayCannotSteerATerminal(t *testing.T) {
 		}
 	}
 }
+
+// TestAdviceNamesCommands, where the server's names meta-tools.
+func TestAdviceNamesCommands(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/tools" {
+			w.Write([]byte(`{"items":[],"suggestion":"Look at list_tool_domains (see browse_tool_domain)."}`))
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+		w.Write([]byte(`{"kind":"not_found","detail":"there is no tool","hint":"find tools with discover_tools"}`))
+	}))
+	t.Cleanup(server.Close)
+	for line, want := range map[string]string{
+		"tools show sum":   "find tools with toolscout tools search\n",
+		"tools call sum":   "find tools with toolscout tools search\n",
+		"tools search sum": "Look at toolscout tools list (see toolscout tools list --domain).",
+	} {
+		if _, _, stderr := command(t, server.URL, strings.Fields(line)...); !strings.Contains(stderr, want) {
+			t.Errorf("%s: it said %q, want %q", line, stderr, want)
+		}
+	}
+}
