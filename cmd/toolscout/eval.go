@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,7 +95,7 @@ func (f *evalFlags) register(p *program, c *cobra.Command) {
 	s.BoolVar(&f.Keep, "keep", false, "write what comes out to --figures instead")
 	s.StringVar(&f.live, "live", "", "ask the running server the questions of this file")
 	s.BoolVar(&f.usage, "from-usage", false, "ask the running server what was asked and then run")
-	s.StringVar(&f.since, "since", "30d", "with --from-usage, how far back, as in 30d or 12h")
+	s.StringVar(&f.since, "since", "", "with --from-usage, how far back, as in 7d or 12h (default 30d)")
 	s.StringVar(&f.save, "save", "", "with --from-usage, write the questions to this file")
 	s.BoolVar(&f.tune, "tune", false, "find the best share of meaning against words")
 	s.BoolVar(&f.apply, "apply", false, "with --tune on a running server, store it if it is better")
@@ -124,6 +125,8 @@ func (f *evalFlags) check(sets []string) (err error) {
 		return errors.New("--apply goes with --tune and --live or --from-usage")
 	case f.save != "" && !f.usage:
 		return errors.New("--save goes with --from-usage")
+	case f.since != "" && !f.usage:
+		return errors.New("--since goes with --from-usage")
 	case f.tune && (f.Against != "" || f.againstConfig != "" || f.RunFile != "" || f.Figures != "" || f.Search.Weight != 0 || len(f.least) > 0):
 		return errors.New("--tune tries every weight on the questions: it takes no --against, --run-file, --figures, --min or --weight")
 	case f.Against != "" && f.againstConfig != "":
@@ -135,6 +138,7 @@ func (f *evalFlags) check(sets []string) (err error) {
 	case f.K < 1 || f.K > evaluate.MaxK:
 		return fmt.Errorf("--k %d: want 1 to %d", f.K, evaluate.MaxK)
 	}
+	f.since = cmp.Or(f.since, "30d")
 	return nil
 }
 

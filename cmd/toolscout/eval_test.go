@@ -27,6 +27,7 @@ func TestEvalRefuses(t *testing.T) {
 		"--from-usage --config a.toml":      "they take no sets",
 		"--apply":                           "--apply goes with --tune",
 		"--tune --apply ./set":              "--apply goes with --tune",
+		"--since 1d --live a":               "--since goes with --from-usage",
 		"--save a":                          "--save goes with --from-usage",
 		"--tune --against a ./set":          "--tune tries every weight",
 		"--against a --against-config b":    "one at a time",
