@@ -116,9 +116,11 @@ func (a *api) questionsOfFile(ctx context.Context, file string, say func(string)
 	for i, q := range questions {
 		for _, name := range q.Names() {
 			if ids[name] == "" && why[name] == nil {
-				if ids[name], why[name], err = a.toolID(ctx, name); err != nil {
+				var tool liveTool
+				if tool, why[name], err = a.tool(ctx, name); err != nil {
 					return nil, err
 				}
+				ids[name] = tool.ID
 			}
 			if why[name] != nil {
 				bad = append(bad, fmt.Errorf("%s:%d: %w", file, q.Line, why[name]))
@@ -133,16 +135,18 @@ func (a *api) questionsOfFile(ctx context.Context, file string, say func(string)
 	return list, errors.Join(bad...)
 }
 
-// toolID finds a tool of the caller by name or id, or says why there is not one.
-func (a *api) toolID(ctx context.Context, name string) (id string, why, err error) {
-	var tool struct{ ID string }
+// liveTool is a tool of the caller.
+type liveTool struct{ ID, Name string }
+
+// tool finds a tool of the caller by name or id, or says why there is not one.
+func (a *api) tool(ctx context.Context, name string) (tool liveTool, why, err error) {
 	err = a.do(ctx, http.MethodGet, "/v1/tools/"+url.PathEscape(name), nil, &tool)
 	var refused *problem
 	switch {
 	case err == nil:
-		return tool.ID, nil, nil
+		return tool, nil, nil
 	case errors.As(err, &refused) && (refused.Kind == core.NotFound || refused.Kind == core.Conflict || refused.Kind == core.Denied):
-		return "", fmt.Errorf("tool %q: %w", name, refused), nil
+		return tool, fmt.Errorf("tool %q: %w", name, refused), nil
 	}
-	return "", nil, err
+	return tool, nil, err
 }

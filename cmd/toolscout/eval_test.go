@@ -62,11 +62,15 @@ func TestSavedQuestionsAreForOneself(t *testing.T) {
 	if err := os.WriteFile(file, []byte("older and longer than what is saved now"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	err := saveQuestions(file, []evaluate.Query{{ID: "a"}})
+	err := saveQuestions(file, []evaluate.Query{{ID: "a", Text: "add", Relevant: []string{"8f1"}}}, map[string]string{"8f1": "demo_sum"})
 	info, statErr := os.Stat(file)
 	raw, readErr := os.ReadFile(file)
 	if err := errors.Join(err, statErr, readErr); err != nil || info.Mode().Perm() != 0o600 || strings.Contains(string(raw), "older") {
 		t.Errorf("%v, %v: %s", err, info, raw)
+	}
+	got, err := evaluate.LoadQuestions(file)
+	if err != nil || len(got) != 1 || !slices.Equal(got[0].Tools, []string{"demo_sum"}) || !slices.Equal(got[0].Relevant, []string{"8f1"}) {
+		t.Errorf("read again: %+v (%v)", got, err)
 	}
 }
 
@@ -114,7 +118,7 @@ func TestASearchWithoutWords(t *testing.T) {
 	defer server.Close()
 	var said string
 	got, err := (&api{base: server.URL}).draw(t.Context(), "1d", func(line string) { said = line })
-	if err != nil || len(got) != 0 || !strings.Contains(said, "3 searches, of which 1 with their words") {
+	if err != nil || len(got) != 0 || !strings.Contains(said, "3 searches, of which 1 with their words, and 2 calls of tools; 0 questions") {
 		t.Errorf("got %+v (%v), it said %q", got, err, said)
 	}
 }

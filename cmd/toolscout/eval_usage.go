@@ -32,8 +32,8 @@ func (a *api) draw(ctx context.Context, since string, say func(string)) ([]evalu
 		return nil, err
 	}
 	drawn := evaluate.FromUsage(asked, used)
-	say(fmt.Sprintf("the last %s: %d searches, of which %d with their words, and %d calls of tools; %d questions",
-		since, len(asked), len(asked)-unknown, len(used), len(drawn)))
+	say(fmt.Sprintf("the last %s: %s, of which %d with their words, and %s of tools; %s", since, count(len(asked), "search", "searches"),
+		len(asked)-unknown, count(len(used), "call", "calls"), count(len(drawn), "question", "questions")))
 	if len(asked) == unknown && unknown > 0 {
 		return nil, a.withoutWords(ctx)
 	}
@@ -50,19 +50,23 @@ func (a *api) questionsOfUsage(ctx context.Context, f *evalFlags) ([]evaluate.Qu
 	if err != nil {
 		return nil, err
 	}
-	questions, gone, err := a.present(ctx, drawn)
+	questions, names, err := a.present(ctx, drawn)
 	if err != nil {
 		return nil, err
 	}
-	if gone > 0 {
+	if gone := len(drawn) - len(questions); gone > 0 {
 		f.Progress(fmt.Sprintf("%d of them are left out: you do not have their tools, or nobody has any more", gone))
 	}
 	if len(questions) == 0 {
 		return nil, errors.New("nothing was searched for and then run: ask for more with --since, or write questions down for --live")
 	}
-	if f.save != "" {
-		return questions, saveQuestions(f.save, questions)
+	if f.save == "" {
+		return questions, nil
 	}
+	if err := saveQuestions(f.save, questions, names); err != nil {
+		return nil, err
+	}
+	f.Progress(fmt.Sprintf("%s: %s written, to look over and to use with --live", f.save, count(len(questions), "question", "questions")))
 	return questions, nil
 }
 
@@ -141,36 +145,41 @@ func (a *api) used(ctx context.Context, since url.Values) ([]evaluate.Used, erro
 	return list, nil
 }
 
-// present are the questions whose every tool the caller has, and how many are not.
-func (a *api) present(ctx context.Context, questions []evaluate.Query) (kept []evaluate.Query, gone int, err error) {
-	here := map[string]bool{}
+// present are the questions whose every tool the caller has, and the names of the tools.
+func (a *api) present(ctx context.Context, questions []evaluate.Query) (kept []evaluate.Query, names map[string]string, err error) {
+	names = map[string]string{} // "" for a tool that the caller does not have
 	for _, q := range questions {
 		whole := true
 		for _, id := range q.Relevant {
-			known, asked := here[id]
-			if !asked {
-				_, why, err := a.toolID(ctx, id)
+			if _, asked := names[id]; !asked {
+				tool, why, err := a.tool(ctx, id)
 				if err != nil {
-					return nil, 0, err
+					return nil, nil, err
 				}
-				known = why == nil
-				here[id] = known
+				names[id] = ""
+				if why == nil {
+					names[id] = tool.Name
+				}
 			}
-			whole = whole && known
+			whole = whole && names[id] != ""
 		}
 		if whole {
 			kept = append(kept, q)
 		}
 	}
-	return kept, len(questions) - len(kept), nil
+	return kept, names, nil
 }
 
-func saveQuestions(file string, questions []evaluate.Query) error {
+func saveQuestions(file string, questions []evaluate.Query, names map[string]string) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	for _, q := range questions {
-		if err := e.Encode(q); err != nil {
+		row := evaluate.Question{Query: q}
+		for _, id := range q.Relevant {
+			row.Tools = append(row.Tools, names[id])
+		}
+		if err := e.Encode(row); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package evaluate
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,14 +16,21 @@ import (
 // Question is a query of somebody's own, with the line of the file that it is from.
 type Question struct {
 	Query
-	Line int `json:"-"`
+	// Tools are names of the relevant tools, for people: what counts is Relevant.
+	Tools []string `json:"tools,omitempty"`
+	Line  int      `json:"-"`
 }
 
 // maxLine bounds a line of a file of questions.
 const maxLine = 1 << 20
 
+// mostBad is how many bad lines are told of: in a file of another kind all are.
+const mostBad = 5
+
+var errMore = errors.New("there is more after it")
+
 // LoadQuestions reads a file with one {query, relevant, groups?} a line. An error
-// names each line that is not one.
+// names the first lines that are not one.
 func LoadQuestions(file string) ([]Question, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -58,12 +66,17 @@ func LoadQuestions(file string) ([]Question, error) {
 	if len(bad) == 0 && len(list) == 0 {
 		bad = append(bad, fmt.Errorf("%s: no questions", file))
 	}
+	if more := len(bad) - mostBad; more > 0 {
+		bad = append(bad[:mostBad], fmt.Errorf("%s: %d more like these", file, more))
+	}
 	return list, errors.Join(bad...)
 }
 
 func (q *Question) read(line []byte) error {
-	if err := json.Unmarshal(line, &q.Query); err != nil {
-		return err
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(q); err != nil || d.More() {
+		return fmt.Errorf("not {\"query\": \"...\", \"relevant\": [\"tool\", ...]}, with \"id\", \"groups\" and \"tools\" if you like (%w)", cmp.Or(err, errMore))
 	}
 	if strings.TrimSpace(q.Text) == "" {
 		return errors.New(`no "query"`)

@@ -122,10 +122,21 @@ func TestLoadQuestions(t *testing.T) {
 	}
 	write(`{"query":"ok","relevant":["x"]}` + "\n" + `{"query":" ","relevant":["x"]}` + "\n" + `{"query":"y"}` + "\n{oops\n" + `{"id":"line 1","query":"z","relevant":["x"]}`)
 	_, err = evaluate.LoadQuestions(file)
-	for _, part := range []string{`:2: no "query"`, `:3: no "relevant"`, ":4: invalid character", `:5: the id "line 1" is that of line 1 too`} {
+	for _, part := range []string{`:2: no "query"`, `:3: no "relevant"`, `:4: not {"query": "...", "relevant": ["tool", ...]}, with "id", "groups" and "tools" if you like (invalid character`, `:5: the id "line 1" is that of line 1 too`} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("want %q in: %v", part, err)
 		}
+	}
+	write(`{"query":"x","relevant":["a"],"tools":["its name"]}` + "\n" + `{"query":"x","relevent":["a"]}` + "\n" + `{"query":"x","relevant":["a"]} {}`)
+	_, err = evaluate.LoadQuestions(file)
+	for _, part := range []string{`:2: not {"query"`, `unknown field "relevent"`, ":3: not"} {
+		if err == nil || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), ":1:") {
+			t.Errorf("want %q in: %v", part, err)
+		}
+	}
+	write(strings.Repeat("a,b\n", 300))
+	if _, err = evaluate.LoadQuestions(file); err == nil || strings.Count(err.Error(), "\n") != 5 || !strings.Contains(err.Error(), "295 more like these") {
+		t.Errorf("of another kind: %v", err)
 	}
 	write("\n")
 	if _, err = evaluate.LoadQuestions(file); err == nil {
