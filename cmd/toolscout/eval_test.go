@@ -145,8 +145,15 @@ func TestTuneOnAnAdaptedTable(t *testing.T) {
 				fmt.Fprint(w, `{"items":[{"id":"a"}]}`)
 			}
 		}))
-		code, _, stderr := command(t, server.URL, "eval", "--live", file, "--tune")
+		_, asJSON, _ := command(t, server.URL, "eval", "--live", file, "--json")
+		code, stdout, stderr := command(t, server.URL, "eval", "--live", file, "--tune")
 		server.Close()
+		if strings.Contains(asJSON, `"tools"`) || !strings.Contains(asJSON, `"queries":20`) {
+			t.Errorf("a server's catalog was not counted: %s", asJSON)
+		}
+		if !strings.Contains(stdout, "by the mean with its neighbours") {
+			t.Errorf("it does not say why a weight is best: %s", stdout)
+		}
 		if code != 0 || strings.Contains(stderr, "may have learned from") != want {
 			t.Errorf("%s: status %d, it said %q", name, code, stderr)
 		}

@@ -107,7 +107,7 @@ func (p *program) printTuning(t evaluate.Tuning) error {
 	for _, x := range t.Tried {
 		mark := ""
 		if x.Weight == t.Best {
-			mark = "  best, with its neighbours"
+			mark = "  best: by the mean with its neighbours, since a peak that stands alone is chance"
 		}
 		fmt.Fprintf(w, "    %.2f   %.4f%s\n", x.Weight, x.NDCG10, mark)
 	}

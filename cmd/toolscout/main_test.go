@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolscout/toolscout/cmd/toolscout/config"
 )
@@ -113,5 +114,24 @@ func TestAdviceNamesCommands(t *testing.T) {
 		if _, _, stderr := command(t, server.URL, strings.Fields(line)...); !strings.Contains(stderr, want) {
 			t.Errorf("%s: it said %q, want %q", line, stderr, want)
 		}
+	}
+}
+
+// TestAuditSince takes days, as eval and train do.
+func TestAuditSince(t *testing.T) {
+	t.Parallel()
+	var since string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		since = r.FormValue("since")
+		w.Write([]byte(`{"items":[]}`))
+	}))
+	t.Cleanup(server.Close)
+	code, _, stderr := command(t, server.URL, "audit", "--since", "30d")
+	at, err := time.Parse(time.RFC3339, since)
+	if code != 0 || err != nil || time.Since(at).Round(time.Hour) != 30*24*time.Hour {
+		t.Errorf("status %d: since %q (%v), it said %q", code, since, err, stderr)
+	}
+	if code, _, stderr := command(t, server.URL, "audit", "--since", "-1h"); code == 0 || !strings.Contains(stderr, "as in 30d or 12h") {
+		t.Errorf("status %d, it said %q", code, stderr)
 	}
 }
