@@ -188,6 +188,10 @@ func (s *instance) checkUsage(t *testing.T, eval func(...string) command, fails 
 	if c := eval("--live", saved); c.code != 0 {
 		t.Errorf("what was drawn cannot be asked: %s", c.stderr)
 	}
+	counted, _, _ := strings.Cut(c.stderr, "\n")
+	if c := eval("--from-usage", "--since", "1d"); !strings.HasPrefix(c.stderr, counted) || !strings.Contains(counted, " searches, of which 5 with their words, and ") {
+		t.Errorf("before and after searches that measure: %s\n%s", counted, c.stderr)
+	}
 	_, ann := s.user("ann")
 	anns := cli(t, []string{"TOOLSCOUT_URL=" + s.url, "TOOLSCOUT_TOKEN=" + ann}, "eval", "--from-usage")
 	if anns.code == 0 || !strings.Contains(anns.stderr, "role admin") {

@@ -85,7 +85,7 @@ func (a *api) measure(ctx context.Context, set evaluate.Set, f *evalFlags, earli
 func (a *api) find(ctx context.Context, query string, k int) (evaluate.Finding, string, error) {
 	var raw json.RawMessage
 	start := time.Now()
-	err := a.do(ctx, http.MethodGet, "/v1/tools?"+url.Values{"query": {query}, "limit": {fmt.Sprint(k)}}.Encode(), nil, &raw)
+	err := a.do(ctx, http.MethodGet, "/v1/tools?"+url.Values{"query": {query}, "limit": {fmt.Sprint(k)}, "trial": {"true"}}.Encode(), nil, &raw)
 	took := time.Since(start)
 	if err != nil {
 		return evaluate.Finding{}, "", err

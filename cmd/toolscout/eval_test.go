@@ -109,8 +109,8 @@ func TestASearchWithoutWords(t *testing.T) {
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rows := map[string][]string{
-			"discover_tools": {row(1, "discover_tools", `{"query":"show the graph"}`), row(5, "discover_tools", `"{\"query\": cut"`)},
-			"list_tools":     {row(3, "list_tools", `{"query":"string(18)"}`), row(3, "list_tools", `{}`)},
+			"discover_tools": {row(1, "discover_tools", `{"query":"show the graph"}`), row(5, "discover_tools", `{"cut":20000,"shape":{"query":"string(19980)"}}`)},
+			"list_tools":     {row(3, "list_tools", `{"query":"string(18)"}`), row(3, "list_tools", `{}`), row(5, "list_tools", `{"query":"string(9)","trial":"boolean"}`)},
 			"":               {row(4, "execute_tool", `{}`), row(6, "execute_tool", `{}`)},
 		}[r.FormValue("action")]
 		fmt.Fprintf(w, `{"items":[%s]}`, strings.Join(rows, ","))

@@ -116,9 +116,18 @@ func (a *api) asked(ctx context.Context, since url.Values) (list []evaluate.Aske
 			return nil, 0, err
 		}
 		for _, row := range rows {
-			var details struct{ Args struct{ Query string } }
-			// Arguments that are too long are kept as a text, and so are no question.
-			long := json.Unmarshal(row.Details, &details) != nil
+			var details struct {
+				Args struct {
+					Query string
+					Cut   int
+					Trial json.RawMessage // or its shape
+				}
+			}
+			// Arguments that are too long are kept as a text or cut, and so are no question.
+			long := json.Unmarshal(row.Details, &details) != nil || details.Args.Cut > 0
+			if details.Args.Trial != nil { // of eval --live
+				continue
+			}
 			if !long && details.Args.Query == "" { // a list of all
 				continue
 			}
