@@ -80,7 +80,7 @@ var errNoWords = errors.New(`the audit keeps of searches how long they were, not
     pattern = "*_tools"
     values = true
 
-  They may hold what people would not want to be read: tell them. Questions come from what is searched from then on.`)
+  They may hold what people would not want to be read: tell them. Questions come from what is searched from then on`)
 
 // withoutWords is errNoWords, with the hooks that keep words of other searches.
 func (a *api) withoutWords(ctx context.Context) error {
