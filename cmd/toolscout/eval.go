@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,7 +16,6 @@ import (
 	"github.com/toolscout/toolscout/cmd/toolscout/config"
 	"github.com/toolscout/toolscout/core/egress"
 	"github.com/toolscout/toolscout/core/postgres"
-	"github.com/toolscout/toolscout/core/postgres/embedded"
 	"github.com/toolscout/toolscout/core/search/evaluate"
 )
 
@@ -279,31 +277,4 @@ func ago(flag, text string) (time.Duration, error) {
 		return 0, fmt.Errorf("--%s %q: want how long ago, as in 30d or 12h", flag, text)
 	}
 	return d, nil
-}
-
-// inThrowAway runs f on a migrated database that is gone afterwards.
-func (p *program) inThrowAway(ctx context.Context, f func(*postgres.Store) error) error {
-	dir, err := os.MkdirTemp("", "toolscout-eval")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil { // Postgres may run as another user
-		return err
-	}
-	own, err := embedded.Start(ctx, embedded.Config{DataDir: filepath.Join(dir, "postgres"), NoSync: true,
-		Progress: func(line string) { fmt.Fprintln(p.stderr, line) }})
-	if err != nil {
-		return err
-	}
-	defer own.Close()
-	store, err := postgres.Open(ctx, own.URL(), postgres.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	if err := store.Migrate(ctx); err != nil {
-		return err
-	}
-	return f(store)
 }
