@@ -49,8 +49,11 @@ race: $(BIN) $(PGRUN) ## The same under the race detector
 lint: ## gofmt, go vet, go fix, staticcheck, go mod tidy, shell syntax
 	@scripts/lint.sh $(STATICCHECK)
 
+# Without the folder eval measures a set that it makes up.
+SETS = $(if $(wildcard $(EVAL_DIR)),--dir "$(EVAL_DIR)")
+
 eval: $(BIN) ## Measure retrieval quality on the sets in EVAL_DIR; fail on a loss that is no chance
-	@$(BIN) eval --dir "$(EVAL_DIR)" --figures $(QUALITY)
+	@$(BIN) eval $(SETS) --figures $(QUALITY)
 
 FLOOR = TOOLSCOUT_PACES=$(PACES) $(PGRUN) -nosync -- $(GO) test ./core/search/evaluate -run '^$$' -bench Floor -benchtime 1x -timeout 60m
 
@@ -59,7 +62,7 @@ gate: $(PGRUN) ## Compare the speed of search with the least that it could cost;
 
 figures: $(BIN) $(PGRUN) ## Keep the figures of now, for eval, gate and bench to be held against
 	@$(BIN) eval --figures $(QUALITY) --keep
-	@$(BIN) eval --dir "$(EVAL_DIR)" --figures $(QUALITY) --keep
+	@$(BIN) eval $(SETS) --figures $(QUALITY) --keep
 	@TOOLSCOUT_KEEP=1 $(FLOOR)
 
 conformance: ## Run the official TOON fixtures in TOON_DIR, or our own tests where there are none

@@ -170,10 +170,12 @@ func (s *instance) checkUsage(t *testing.T, eval func(...string) command, fails 
 	}
 	use(0)
 	fails("[hooks.keep_queries]", "--from-usage")
-	for _, action := range []string{"discover_tools", "list_tools"} {
-		s.must("POST", "/v1/admin/hooks", adminToken, map[string]any{"name": "keep_" + action, "type": "audit", "level": "meta", "pattern": action,
-			"config": map[string]any{"values": true}}, nil)
-	}
+	var kept struct{ ID string }
+	s.must("POST", "/v1/admin/hooks", adminToken, map[string]any{"name": "keep_some", "type": "audit", "level": "meta", "pattern": "discover_tools",
+		"config": map[string]any{"values": true}}, &kept)
+	use(0)
+	fails("There is the hook keep_some already", "--from-usage")
+	s.must("PATCH", "/v1/admin/hooks/"+kept.ID, adminToken, map[string]any{"pattern": "*_tools"}, nil)
 	for i := range 5 {
 		use(i)
 	}
@@ -185,6 +187,10 @@ func (s *instance) checkUsage(t *testing.T, eval func(...string) command, fails 
 	}
 	if c := eval("--live", saved); c.code != 0 {
 		t.Errorf("what was drawn cannot be asked: %s", c.stderr)
+	}
+	counted, _, _ := strings.Cut(c.stderr, "\n")
+	if c := eval("--from-usage", "--since", "1d"); !strings.HasPrefix(c.stderr, counted) || !strings.Contains(counted, " searches, of which 5 with their words, and ") {
+		t.Errorf("before and after searches that measure: %s\n%s", counted, c.stderr)
 	}
 	_, ann := s.user("ann")
 	anns := cli(t, []string{"TOOLSCOUT_URL=" + s.url, "TOOLSCOUT_TOKEN=" + ann}, "eval", "--from-usage")

@@ -80,10 +80,14 @@ func (e *problem) Error() string {
 		fmt.Fprintf(&b, "\n  %s", c)
 	}
 	if e.Hint != "" {
-		b.WriteString("\n  " + e.Hint)
+		b.WriteString("\n  " + asCommands.Replace(e.Hint))
 	}
 	return b.String()
 }
+
+// asCommands names in the server's advice the commands that do what its meta-tools do.
+var asCommands = strings.NewReplacer("discover_tools", "toolscout tools search", "list_tool_domains", "toolscout tools list",
+	"browse_tool_domain", "toolscout tools list --domain")
 
 // do sends in as JSON and decodes the answer into out; either may be nil. With
 // out a *json.RawMessage the answer comes as it is.

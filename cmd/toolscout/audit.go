@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -14,13 +13,10 @@ import (
 
 func (p *program) audit() *cobra.Command {
 	var usage bool
-	var since time.Duration
+	var since string
 	var limit int
 	filter := map[string]*string{}
 	c := &cobra.Command{Use: "audit", Short: "What happened: every call and every change", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
-		if since < 0 {
-			return errors.New("--since: want how long ago, as in 1h")
-		}
 		a, err := p.api()
 		if err != nil {
 			return err
@@ -31,8 +27,12 @@ func (p *program) audit() *cobra.Command {
 				q.Set(name, *v)
 			}
 		}
-		if since > 0 {
-			q.Set("since", time.Now().Add(-since).UTC().Format(time.RFC3339))
+		if since != "" {
+			back, err := ago("since", since)
+			if err != nil {
+				return err
+			}
+			q.Set("since", time.Now().Add(-back).UTC().Format(time.RFC3339))
 		}
 		path := "/v1/admin/audit"
 		if usage {
@@ -46,7 +46,7 @@ func (p *program) audit() *cobra.Command {
 	}}
 	f := c.Flags()
 	f.BoolVar(&usage, "usage", false, "only real calls of real tools")
-	f.DurationVar(&since, "since", 0, "not older than this, as in 1h")
+	f.StringVar(&since, "since", "", "not older than this, as in 30d or 1h")
 	f.IntVar(&limit, "limit", core.DefaultLimit, "how many rows at most; 0: all")
 	for flag, help := range map[string]string{"action": "only this action, as in execute_tool or server.create", "actorId": "only this user, by id",
 		"outcome": "only ok, denied, invalid, failed, timeout or rejected", "toolId": "only this tool, by id", "serverId": "only this server, by id", "requestId": "only this request"} {

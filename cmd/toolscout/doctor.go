@@ -95,7 +95,7 @@ func (p *program) report(d checkup) {
 
 func cmpFile(c config.Config) string {
 	if c.File == "" {
-		return "valid; no file, the environment alone"
+		return "valid; no file, the environment alone (if the server has a file, name it with --config)"
 	}
 	return fmt.Sprintf("valid; %s with %d servers", c.File, len(c.Gateway.Servers))
 }

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,7 +16,6 @@ import (
 	"github.com/toolscout/toolscout/cmd/toolscout/config"
 	"github.com/toolscout/toolscout/core/egress"
 	"github.com/toolscout/toolscout/core/postgres"
-	"github.com/toolscout/toolscout/core/postgres/embedded"
 	"github.com/toolscout/toolscout/core/search/evaluate"
 )
 
@@ -66,6 +65,9 @@ func (p *program) eval() *cobra.Command {
 			if err := f.check(args); err != nil {
 				return err
 			}
+			if err := errors.Join(canWrite("run-file", f.RunFile), canWrite("save", f.save)); err != nil {
+				return err
+			}
 			err := p.evaluate(c.Context(), f, args)
 			if c.Context().Err() != nil {
 				return errors.New("interrupted") // whatever failed did so for that
@@ -79,7 +81,7 @@ func (p *program) eval() *cobra.Command {
 
 func (f *evalFlags) register(p *program, c *cobra.Command) {
 	s := c.Flags()
-	s.StringVar(&f.dir, "dir", "", "measure every set in this folder, if it exists")
+	s.StringVar(&f.dir, "dir", "", "measure every set in this folder")
 	s.StringVar(&f.RunFile, "run-file", "", "write the ranked ids of each query to this file")
 	s.StringVar(&f.Against, "against", "", "compare with an earlier run, by its run file")
 	s.IntVar(&f.K, "k", 10, fmt.Sprintf("how many tools to ask for, at most %d", evaluate.MaxK))
@@ -91,7 +93,7 @@ func (f *evalFlags) register(p *program, c *cobra.Command) {
 	s.BoolVar(&f.Keep, "keep", false, "write what comes out to --figures instead")
 	s.StringVar(&f.live, "live", "", "ask the running server the questions of this file")
 	s.BoolVar(&f.usage, "from-usage", false, "ask the running server what was asked and then run")
-	s.StringVar(&f.since, "since", "30d", "with --from-usage, how far back, as in 30d or 12h")
+	s.StringVar(&f.since, "since", "", "with --from-usage, how far back, as in 7d or 12h (default 30d)")
 	s.StringVar(&f.save, "save", "", "with --from-usage, write the questions to this file")
 	s.BoolVar(&f.tune, "tune", false, "find the best share of meaning against words")
 	s.BoolVar(&f.apply, "apply", false, "with --tune on a running server, store it if it is better")
@@ -121,6 +123,8 @@ func (f *evalFlags) check(sets []string) (err error) {
 		return errors.New("--apply goes with --tune and --live or --from-usage")
 	case f.save != "" && !f.usage:
 		return errors.New("--save goes with --from-usage")
+	case f.since != "" && !f.usage:
+		return errors.New("--since goes with --from-usage")
 	case f.tune && (f.Against != "" || f.againstConfig != "" || f.RunFile != "" || f.Figures != "" || f.Search.Weight != 0 || len(f.least) > 0):
 		return errors.New("--tune tries every weight on the questions: it takes no --against, --run-file, --figures, --min or --weight")
 	case f.Against != "" && f.againstConfig != "":
@@ -132,6 +136,7 @@ func (f *evalFlags) check(sets []string) (err error) {
 	case f.K < 1 || f.K > evaluate.MaxK:
 		return fmt.Errorf("--k %d: want 1 to %d", f.K, evaluate.MaxK)
 	}
+	f.since = cmp.Or(f.since, "30d")
 	return nil
 }
 
@@ -139,6 +144,9 @@ func (f *evalFlags) check(sets []string) (err error) {
 func (p *program) evalSets(ctx context.Context, f *evalFlags, args []string) error {
 	folders, err := setsIn(f.dir)
 	if err != nil {
+		return err
+	}
+	if err := noFiles(args); err != nil {
 		return err
 	}
 	folders = append(folders, args...)
@@ -196,22 +204,49 @@ func (p *program) variant(file string, v *evaluate.Variant) error {
 	return err
 }
 
-// setsIn lists the folders in dir that are sets; none where dir is absent.
+// setsIn lists the folders in dir that are sets.
 func setsIn(dir string) ([]string, error) {
 	if dir == "" {
-		return nil, nil
-	}
-	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "*", "queries.jsonl"))
 	if err != nil {
 		return nil, err
 	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("--dir %s: no folder in it has a queries.jsonl, or it is not there", dir)
+	}
 	for i := range found {
 		found[i] = filepath.Dir(found[i])
 	}
 	return found, nil
+}
+
+// noFiles refuses files where sets are wanted.
+func noFiles(sets []string) error {
+	for _, set := range sets {
+		if info, err := os.Stat(set); err == nil && !info.IsDir() {
+			return fmt.Errorf("%s is a file, and a set is a folder: to ask the running server the questions of a file use --live", set)
+		}
+	}
+	return nil
+}
+
+// canWrite is an error when a file cannot be written, which is better known before the
+// work than after it. What is there stays as it is.
+func canWrite(flag, file string) error {
+	if file == "" {
+		return nil
+	}
+	_, before := os.Stat(file)
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("--%s: %w", flag, err)
+	}
+	if err := f.Close(); before == nil {
+		return err
+	}
+	return os.Remove(file)
 }
 
 func minima(flags []string) (map[string]float64, error) {
@@ -242,31 +277,4 @@ func ago(flag, text string) (time.Duration, error) {
 		return 0, fmt.Errorf("--%s %q: want how long ago, as in 30d or 12h", flag, text)
 	}
 	return d, nil
-}
-
-// inThrowAway runs f on a migrated database that is gone afterwards.
-func (p *program) inThrowAway(ctx context.Context, f func(*postgres.Store) error) error {
-	dir, err := os.MkdirTemp("", "toolscout-eval")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil { // Postgres may run as another user
-		return err
-	}
-	own, err := embedded.Start(ctx, embedded.Config{DataDir: filepath.Join(dir, "postgres"), NoSync: true,
-		Progress: func(line string) { fmt.Fprintln(p.stderr, line) }})
-	if err != nil {
-		return err
-	}
-	defer own.Close()
-	store, err := postgres.Open(ctx, own.URL(), postgres.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	if err := store.Migrate(ctx); err != nil {
-		return err
-	}
-	return f(store)
 }

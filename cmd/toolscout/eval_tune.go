@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/postgres"
@@ -50,8 +51,18 @@ func (p *program) tuneLive(ctx context.Context, a *api, set evaluate.Set, f *eva
 		}
 		t.Applied = true
 	}
-	return p.printTuning(t)
+	if err := p.printTuning(t); err != nil {
+		return err
+	}
+	if adapted(model) {
+		f.Progress(fmt.Sprintf("Note: %s was adapted at %s. It may have learned from questions of before, and then the gain is not what to expect of others: tune on later ones.",
+			t.Model, day(&model.CreatedAt)))
+	}
+	return nil
 }
+
+// adapted reports whether a model is the built-in one as train made it.
+func adapted(m core.Model) bool { return m.Provider == "builtin" && strings.Contains(m.Name, "+") }
 
 const modelsPath = "/v1/admin/embeddings/models"
 
@@ -96,7 +107,7 @@ func (p *program) printTuning(t evaluate.Tuning) error {
 	for _, x := range t.Tried {
 		mark := ""
 		if x.Weight == t.Best {
-			mark = "  best, with its neighbours"
+			mark = "  best: by the mean with its neighbours, since a peak that stands alone is chance"
 		}
 		fmt.Fprintf(w, "    %.2f   %.4f%s\n", x.Weight, x.NDCG10, mark)
 	}

@@ -105,9 +105,17 @@ func (p *program) indexModels() *cobra.Command {
 		return p.print(models, func() {
 			var rows [][]string
 			for _, m := range models {
-				rows = append(rows, []string{m.Name, m.Provider, fmt.Sprint(m.Dimensions), yes(m.Active), day(&m.CreatedAt)})
+				rows = append(rows, []string{fmt.Sprint(m.ID), m.Name, m.Provider, fmt.Sprint(m.Dimensions), weight(m), yes(m.Active), day(&m.CreatedAt)})
 			}
-			p.table("no models yet", []string{"MODEL", "PROVIDER", "DIMENSIONS", "ACTIVE", "SINCE"}, rows)
+			p.table("no models yet", []string{"ID", "MODEL", "PROVIDER", "DIMENSIONS", "WEIGHT", "ACTIVE", "SINCE"}, rows)
 		})
 	}}
+}
+
+// weight is what a model counts against words, where one was found for it.
+func weight(m core.Model) string {
+	if m.Weight == 0 {
+		return "usual"
+	}
+	return fmt.Sprintf("%.2f", m.Weight)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolscout/toolscout/cmd/toolscout/config"
 )
@@ -90,5 +91,47 @@ func TestWhatServersSayCannotSteerATerminal(t *testing.T) {
 		if stdout == "" || strings.ContainsAny(stdout, "\x1b\x07\u009b") {
 			t.Errorf("printed %q", stdout)
 		}
+	}
+}
+
+// TestAdviceNamesCommands, where the server's names meta-tools.
+func TestAdviceNamesCommands(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/tools" {
+			w.Write([]byte(`{"items":[],"suggestion":"Look at list_tool_domains (see browse_tool_domain)."}`))
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+		w.Write([]byte(`{"kind":"not_found","detail":"there is no tool","hint":"find tools with discover_tools"}`))
+	}))
+	t.Cleanup(server.Close)
+	for line, want := range map[string]string{
+		"tools show sum":   "find tools with toolscout tools search\n",
+		"tools call sum":   "find tools with toolscout tools search\n",
+		"tools search sum": "Look at toolscout tools list (see toolscout tools list --domain).",
+	} {
+		if _, _, stderr := command(t, server.URL, strings.Fields(line)...); !strings.Contains(stderr, want) {
+			t.Errorf("%s: it said %q, want %q", line, stderr, want)
+		}
+	}
+}
+
+// TestAuditSince takes days, as eval and train do.
+func TestAuditSince(t *testing.T) {
+	t.Parallel()
+	var since string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		since = r.FormValue("since")
+		w.Write([]byte(`{"items":[]}`))
+	}))
+	t.Cleanup(server.Close)
+	code, _, stderr := command(t, server.URL, "audit", "--since", "30d")
+	at, err := time.Parse(time.RFC3339, since)
+	if code != 0 || err != nil || time.Since(at).Round(time.Hour) != 30*24*time.Hour {
+		t.Errorf("status %d: since %q (%v), it said %q", code, since, err, stderr)
+	}
+	if code, _, stderr := command(t, server.URL, "audit", "--since", "-1h"); code == 0 || !strings.Contains(stderr, "as in 30d or 12h") {
+		t.Errorf("status %d, it said %q", code, stderr)
 	}
 }

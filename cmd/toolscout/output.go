@@ -73,3 +73,11 @@ func dash(s string) string {
 	}
 	return s
 }
+
+// count says how many there are of something.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -99,7 +99,7 @@ func (p *program) toolTable(found foundTools) {
 		head = append([]string{"SCORE"}, head...)
 	}
 	p.table("no tools", head, rows)
-	for _, line := range []string{found.Suggestion, found.Degraded} {
+	for _, line := range []string{asCommands.Replace(found.Suggestion), found.Degraded} {
 		if line != "" {
 			fmt.Fprintln(p.stderr, line)
 		}

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,7 +70,7 @@ func (p *program) train() *cobra.Command {
 	s := c.Flags()
 	s.BoolVar(&f.catalog, "from-catalog", false, "learn from the tools of every active server")
 	s.BoolVar(&f.usage, "usage", false, "learn from what was searched for and then run, too")
-	s.StringVar(&f.since, "since", "90d", "with --usage, how far back, as in 90d or 12h")
+	s.StringVar(&f.since, "since", "", "with --usage, how far back, as in 30d or 12h (default 90d)")
 	s.Float64Var(&f.holdOut, "holdout", .2, "the share that is held out to measure on")
 	s.Uint64Var(&f.seed, "seed", 1, "what all chance is drawn from: the same seed makes the same model")
 	s.BoolVar(&f.dryRun, "dry-run", false, "measure, and leave the server as it is")
@@ -81,43 +81,27 @@ func (p *program) train() *cobra.Command {
 
 func (f *trainFlags) check() error {
 	switch {
+	case !f.catalog && !f.revert && f.usage:
+		return errors.New("--usage goes with --from-catalog")
 	case f.catalog == f.revert:
 		return errors.New("say --from-catalog or --revert")
 	case f.revert && (f.usage || f.dryRun):
 		return errors.New("--revert goes alone")
+	case f.since != "" && !f.usage:
+		return errors.New("--since goes with --usage")
 	case !(f.holdOut > 0 && f.holdOut < 1):
 		return fmt.Errorf("--holdout %g: want a share above 0 and below 1", f.holdOut)
 	}
+	f.since = cmp.Or(f.since, "90d")
 	_, err := ago("since", f.since)
 	return err
 }
 
 func (p *program) trainOnCatalog(ctx context.Context, a *api, f *trainFlags) error {
-	model, err := activeModel(ctx, a)
-	if err != nil {
-		return err
+	found, table, err := p.adapt(ctx, a, f)
+	if ctx.Err() != nil { // whatever failed did so for that
+		return errors.New("stopped: nothing is changed")
 	}
-	start := time.Now()
-	say := func(line string) { fmt.Fprintf(p.stderr, "%6.1f s  %s\n", time.Since(start).Seconds(), line) }
-	m := evaluate.Material{HoldOut: f.holdOut, Seed: f.seed, Weight: model.Weight, Progress: say}
-	if m.Now, err = a.tableInUse(ctx, model); err != nil {
-		return err
-	}
-	if m.Tools, m.About, err = a.catalogTools(ctx); err != nil {
-		return err
-	}
-	say(fmt.Sprintf("%d tools of %d servers", len(m.Tools), len(m.About)))
-	if f.usage {
-		if m.Usage, err = a.usageOf(ctx, m.Tools, f.since, say); err != nil {
-			return err
-		}
-	}
-	var found evaluate.Adaptation
-	var table []byte
-	err = p.inThrowAway(ctx, func(store *postgres.Store) error {
-		found, table, err = evaluate.Adapt(ctx, store, m)
-		return err
-	})
 	if err != nil {
 		return err
 	}
@@ -131,6 +115,40 @@ func (p *program) trainOnCatalog(ctx context.Context, a *api, f *trainFlags) err
 	return p.print(found, func() { p.printAdaptation(found) })
 }
 
+// adapt makes a table on this machine, and leaves the server as it is.
+func (p *program) adapt(ctx context.Context, a *api, f *trainFlags) (found evaluate.Adaptation, table []byte, err error) {
+	model, err := activeModel(ctx, a)
+	if err != nil {
+		return found, nil, err
+	}
+	start := time.Now()
+	say := func(line string) { fmt.Fprintf(p.stderr, "%6.1f s  %s\n", time.Since(start).Seconds(), line) }
+	if adapted(model) {
+		say(fmt.Sprintf("%s/%s was adapted at %s and may have learned from what is held out now: the comparison leans towards it", model.Provider, model.Name, day(&model.CreatedAt)))
+	}
+	m := evaluate.Material{HoldOut: f.holdOut, Seed: f.seed, Weight: model.Weight, Progress: say}
+	if m.Now, err = a.tableInUse(ctx, model); err != nil {
+		return found, nil, err
+	}
+	if m.Tools, m.About, err = a.catalogTools(ctx); err != nil {
+		return found, nil, err
+	}
+	say(fmt.Sprintf("%d tools of %d servers", len(m.Tools), len(m.About)))
+	if f.usage {
+		if m.Usage, err = a.usageOf(ctx, m.Tools, f.since, say); err != nil {
+			return found, nil, err
+		}
+	}
+	if err := m.Check(); err != nil { // before a database is made
+		return found, nil, errors.New(explain(err))
+	}
+	err = p.inThrowAway(ctx, func(store *postgres.Store) error {
+		found, table, err = evaluate.Adapt(ctx, store, m)
+		return err
+	})
+	return found, table, err
+}
+
 // tableInUse is the model that the server searches with, which has to be the built-in
 // one, as it is in this program or adapted from that or an earlier one.
 func (a *api) tableInUse(ctx context.Context, m core.Model) (embeddings.Embedder, error) {
@@ -140,7 +158,7 @@ func (a *api) tableInUse(ctx context.Context, m core.Model) (embeddings.Embedder
 		return nil, fmt.Errorf("search uses %s: only the built-in model can be adapted", name)
 	case name == builtin.Name:
 		return builtin.New()
-	case !strings.Contains(name, "+"):
+	case !adapted(m):
 		return nil, fmt.Errorf("the server's model is %s, that of this program %s: use the program of the server's version", name, builtin.Name)
 	}
 	var stored struct{ Table []byte }

@@ -1,10 +1,17 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/toolscout/toolscout/cmd/toolscout/config"
+	"github.com/toolscout/toolscout/embeddings/builtin"
 )
 
 // TestTrainRefuses what cannot be adapted, before it reads or starts anything.
@@ -15,6 +22,7 @@ func TestTrainRefuses(t *testing.T) {
 		`{"id":1,"provider":"builtin","name":"words-256-v1","active":true}`:        "use the program of the server's version",
 		`{"id":1,"provider":"builtin","name":"words-256-v1+0a0b0c","active":true}`: "read the model that is in use",
 		`{"id":1,"provider":"builtin","name":"words-256-v2+0a0b0c","active":true}`: "read the model that is in use",
+		`{"id":1,"provider":"builtin","name":"words-256-v2+0a0b0d","active":true}`: "may have learned from what is held out now",
 		`{"id":1,"provider":"builtin","name":"words-256-v2"}`:                      "no embedding model is active yet",
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -32,5 +40,62 @@ func TestTrainRefuses(t *testing.T) {
 		if code == 0 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: status %d, it said %q, want %q", model, code, stderr, want)
 		}
+	}
+}
+
+func TestTrainRefusesFlags(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"":                                    "say --from-catalog or --revert",
+		"--usage":                             "--usage goes with --from-catalog",
+		"--from-catalog --since 1d":           "--since goes with --usage",
+		"--from-catalog --usage --since soon": "as in 30d or 12h",
+	} {
+		code, _, stderr := command(t, "http://127.0.0.1:1", append([]string{"train"}, strings.Fields(line)...)...)
+		if code == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("train %s: status %d, it said %q, want %q", line, code, stderr, want)
+		}
+	}
+}
+
+// catalogOf is a server with the built-in model and these tools.
+func catalogOf(t *testing.T, tools string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		items := tools
+		if r.URL.Path == modelsPath {
+			provider, name, _ := strings.Cut(builtin.Name, "/")
+			items = fmt.Sprintf(`{"id":1,"provider":%q,"name":%q,"active":true}`, provider, name)
+		}
+		fmt.Fprintf(w, `{"items":[%s]}`, items)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// TestTrainWithTooFewTools says at once how many it takes, in words.
+func TestTrainWithTooFewTools(t *testing.T) {
+	t.Parallel()
+	base := catalogOf(t, `{"id":"a","name":"a","description":"Does something or other","serverName":"s"}`)
+	for _, holdOut := range []string{".2", ".01"} {
+		code, _, stderr := command(t, base, "train", "--from-catalog", "--holdout", holdOut)
+		want := map[string]string{".2": "so some 100 tools in all", ".01": "so some 2000 tools in all"}[holdOut]
+		if code == 0 || !strings.Contains(stderr, want) || !strings.Contains(stderr, "hold out a larger share with --holdout") ||
+			strings.Contains(stderr, "invalid_params") || strings.Contains(stderr, "database") {
+			t.Errorf("status %d, it said %q", code, stderr)
+		}
+	}
+}
+
+// TestTrainStopped says what became of it.
+func TestTrainStopped(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"TOOLSCOUT_URL": catalogOf(t, ""), "TOOLSCOUT_TOKEN": "ts_test", "HOME": t.TempDir()}
+	source := config.Source{Getenv: func(name string) string { return env[name] }, Environ: func() []string { return nil }, ReadFile: os.ReadFile}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	var errs strings.Builder
+	if code := run(ctx, []string{"train", "--from-catalog"}, strings.NewReader(""), io.Discard, &errs, source); code == 0 || errs.String() != "toolscout: stopped: nothing is changed\n" {
+		t.Errorf("status %d, it said %q", code, errs.String())
 	}
 }

@@ -21,7 +21,7 @@ const (
 
 	ListServers   = "list_servers"   // {query?, limit?, cursor?} gives a list of Server
 	ServerTools   = "server_tools"   // {server_id, limit?, cursor?} gives a list of Tool
-	ListTools     = "list_tools"     // {query?, domain?, server?, limit?, cursor?} gives a list of Tool
+	ListTools     = "list_tools"     // {query?, domain?, server?, trial?, limit?, cursor?} gives a list of Tool
 	SetPreference = "set_preference" // {server_id, enabled} gives the Server
 	StreamEvents  = "stream_events"  // {types?, pattern?, after?}: see Gateway.Events
 	ReadResult    = "read_result"    // {id, cursor?} gives a ResultPage

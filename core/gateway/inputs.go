@@ -38,7 +38,7 @@ var (
 		`"server_id":{"type":"string"},` + pageInput + `},"required":["server_id"],"additionalProperties":false}`)
 
 	listToolsInput = json.RawMessage(`{"type":"object","properties":{` +
-		`"query":{"type":"string"},"domain":{"type":"string"},"server":{"type":"string"},` + pageInput +
+		`"query":{"type":"string"},"domain":{"type":"string"},"server":{"type":"string"},"trial":{"type":"boolean"},` + pageInput +
 		`},"additionalProperties":false}`)
 
 	streamInput = json.RawMessage(`{"type":"object","properties":{` +

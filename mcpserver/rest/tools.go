@@ -16,6 +16,7 @@ type toolQuery struct {
 	Query  string `json:"query,omitempty" doc:"What the tool should do, in words: makes this a search." example:"read a file"`
 	Domain string `json:"domain,omitempty" doc:"Only tools of this domain."`
 	Server string `json:"server,omitempty" doc:"Only tools of this server (uuid)."`
+	Trial  bool   `json:"trial,omitempty" doc:"Says in the audit that the search measures, and is nobody's need."`
 	Page
 }
 

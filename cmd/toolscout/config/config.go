@@ -116,6 +116,9 @@ func Load(src Source, flags map[string]string) (Config, error) {
 	if c.File != "" {
 		raw, err := src.ReadFile(c.File)
 		if err != nil {
+			if flags["TOOLSCOUT_CONFIG"] != "" {
+				return Config{}, fmt.Errorf("--config: %w", err)
+			}
 			return Config{}, fmt.Errorf("configuration file: %w (unset TOOLSCOUT_CONFIG to start without one)", err)
 		}
 		if f, err = parseFile(c.File, raw); err != nil {

@@ -3,6 +3,7 @@ package evaluate
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -147,6 +148,15 @@ type trial struct {
 	set     Set
 }
 
+// Check is the error that Adapt gives where there is too little; it takes no database.
+func (m *Material) Check() error {
+	_, err := m.split()
+	return err
+}
+
+// needed is how many questions or tools it takes for enough of them to be held out.
+func (m *Material) needed() int { return int(math.Ceil(LeastQuestions / m.HoldOut)) }
+
 func (m *Material) split() (trial, error) {
 	if !(m.HoldOut > 0 && m.HoldOut < 1) {
 		return trial{}, core.Errorf(core.InvalidParams, "a share of %g cannot be held out", m.HoldOut)
@@ -163,8 +173,8 @@ func (m *Material) split() (trial, error) {
 func (m *Material) splitUsage() (trial, error) {
 	n := int(m.HoldOut*float64(len(m.Usage)) + .5)
 	if n < LeastQuestions || n == len(m.Usage) {
-		return trial{}, core.Errorf(core.InvalidParams, "%d questions are held out of %d that were asked and led to a call: at least %d are needed to tell a better table from chance",
-			n, len(m.Usage), LeastQuestions).WithHint("go further back with --since, wait for more use, or leave out --usage")
+		return trial{}, core.Errorf(core.InvalidParams, "%d questions are held out of %d that were asked and led to a call: at least %d are needed to tell a better table from chance, so %d in all",
+			n, len(m.Usage), LeastQuestions, m.needed()).WithHint("go further back with --since, wait for more use, hold out a larger share with --holdout, or leave out --usage")
 	}
 	t := trial{heldOut: "usage", learned: m.Tools, set: Set{Name: "usage", Tools: m.Tools, Queries: m.Usage[:n]}}
 	same := make(map[string]bool, n)
@@ -231,8 +241,8 @@ func (m *Material) splitTools() (trial, error) {
 	})
 	t.set.Queries = t.set.Queries[:min(mostHeldOut, len(t.set.Queries))]
 	if len(t.set.Queries) < LeastQuestions || len(t.learned) == 0 {
-		return trial{}, core.Errorf(core.InvalidParams, "of %d tools %d with a description are held out and %d unlike them left to learn from: at least %d are needed to tell a better table from chance",
-			len(m.Tools), len(t.set.Queries), len(t.learned), LeastQuestions).WithHint("register more servers, or learn from usage with --usage")
+		return trial{}, core.Errorf(core.InvalidParams, "of %d tools %d with a description are held out and %d unlike them left to learn from: at least %d are needed to tell a better table from chance, so some %d tools in all",
+			len(m.Tools), len(t.set.Queries), len(t.learned), LeastQuestions, m.needed()).WithHint("register more servers, hold out a larger share with --holdout, or learn from usage with --usage")
 	}
 	return t, nil
 }

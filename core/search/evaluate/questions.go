@@ -3,6 +3,7 @@ package evaluate
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,14 +16,21 @@ import (
 // Question is a query of somebody's own, with the line of the file that it is from.
 type Question struct {
 	Query
-	Line int `json:"-"`
+	// Tools are names of the relevant tools, for people: what counts is Relevant.
+	Tools []string `json:"tools,omitempty"`
+	Line  int      `json:"-"`
 }
 
 // maxLine bounds a line of a file of questions.
 const maxLine = 1 << 20
 
+// mostBad is how many bad lines are told of: in a file of another kind all are.
+const mostBad = 5
+
+var errMore = errors.New("there is more after it")
+
 // LoadQuestions reads a file with one {query, relevant, groups?} a line. An error
-// names each line that is not one.
+// names the first lines that are not one.
 func LoadQuestions(file string) ([]Question, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -58,12 +66,17 @@ func LoadQuestions(file string) ([]Question, error) {
 	if len(bad) == 0 && len(list) == 0 {
 		bad = append(bad, fmt.Errorf("%s: no questions", file))
 	}
+	if more := len(bad) - mostBad; more > 0 {
+		bad = append(bad[:mostBad], fmt.Errorf("%s: %d more like these", file, more))
+	}
 	return list, errors.Join(bad...)
 }
 
 func (q *Question) read(line []byte) error {
-	if err := json.Unmarshal(line, &q.Query); err != nil {
-		return err
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(q); err != nil || d.More() {
+		return fmt.Errorf("not {\"query\": \"...\", \"relevant\": [\"tool\", ...]}, with \"id\", \"groups\" and \"tools\" if you like (%w)", cmp.Or(err, errMore))
 	}
 	if strings.TrimSpace(q.Text) == "" {
 		return errors.New(`no "query"`)
@@ -94,7 +107,7 @@ func renamed(names []string, ids map[string]string) []string {
 }
 
 // Asked is a search that somebody made, and Used a tool that somebody ran: Who is
-// the person and the program that acted for them.
+// the person and the program that acted for them. Text is "" where it was not kept.
 type Asked struct {
 	Time time.Time
 	Who  [2]string
@@ -113,7 +126,8 @@ const within = 15 * time.Minute
 
 // FromUsage draws questions from what was found and then run: each tool is what the
 // last search before it was for, of the same person and program. Of several searches
-// with the same words the latest counts.
+// with the same words the latest counts. What a search without words was for is no
+// question, and not that of the search before either.
 func FromUsage(asked []Asked, used []Used) []Query {
 	slices.SortFunc(asked, func(a, b Asked) int { return a.Time.Compare(b.Time) })
 	slices.SortFunc(used, func(a, b Used) int { return a.Time.Compare(b.Time) })

@@ -20,7 +20,7 @@ import (
 type Result struct {
 	Set     string `json:"set"`
 	Model   string `json:"model,omitempty"`
-	Tools   int    `json:"tools"`
+	Tools   int    `json:"tools,omitempty"` // of the set; 0 where a server was asked
 	Queries int    `json:"queries"`
 	Scores
 	P50 float64 `json:"p50Ms"`

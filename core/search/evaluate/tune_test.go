@@ -122,10 +122,21 @@ func TestLoadQuestions(t *testing.T) {
 	}
 	write(`{"query":"ok","relevant":["x"]}` + "\n" + `{"query":" ","relevant":["x"]}` + "\n" + `{"query":"y"}` + "\n{oops\n" + `{"id":"line 1","query":"z","relevant":["x"]}`)
 	_, err = evaluate.LoadQuestions(file)
-	for _, part := range []string{`:2: no "query"`, `:3: no "relevant"`, ":4: invalid character", `:5: the id "line 1" is that of line 1 too`} {
+	for _, part := range []string{`:2: no "query"`, `:3: no "relevant"`, `:4: not {"query": "...", "relevant": ["tool", ...]}, with "id", "groups" and "tools" if you like (invalid character`, `:5: the id "line 1" is that of line 1 too`} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("want %q in: %v", part, err)
 		}
+	}
+	write(`{"query":"x","relevant":["a"],"tools":["its name"]}` + "\n" + `{"query":"x","relevent":["a"]}` + "\n" + `{"query":"x","relevant":["a"]} {}`)
+	_, err = evaluate.LoadQuestions(file)
+	for _, part := range []string{`:2: not {"query"`, `unknown field "relevent"`, ":3: not"} {
+		if err == nil || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), ":1:") {
+			t.Errorf("want %q in: %v", part, err)
+		}
+	}
+	write(strings.Repeat("a,b\n", 300))
+	if _, err = evaluate.LoadQuestions(file); err == nil || strings.Count(err.Error(), "\n") != 5 || !strings.Contains(err.Error(), "295 more like these") {
+		t.Errorf("of another kind: %v", err)
 	}
 	write("\n")
 	if _, err = evaluate.LoadQuestions(file); err == nil {
@@ -139,11 +150,11 @@ func TestFromUsage(t *testing.T) {
 	at := func(minutes int) time.Time { return time.Date(2026, 1, 1, 0, minutes, 0, 0, time.UTC) }
 	asked := []evaluate.Asked{
 		{at(10), ann, "send a mail"}, {at(0), ann, "read a file"}, {at(1), bob, "Read  a file"}, {at(30), ann, "nothing comes of it"},
-		{at(40), ann, "too late"}, {at(58), bob, "read a file"},
+		{at(40), ann, "too late"}, {at(58), bob, "read a file"}, {at(70), ann, "before one without words"}, {at(71), ann, ""},
 	}
 	used := []evaluate.Used{
 		{at(11), ann, "mail"}, {at(2), ann, "read"}, {at(3), ann, "stat"}, {at(4), ann, "read"}, {at(2), bob, "cat"}, {at(59), bob, "read_file"},
-		{at(57), ann, "late"}, {at(3), [2]string{"eve", ""}, "read"},
+		{at(57), ann, "late"}, {at(3), [2]string{"eve", ""}, "read"}, {at(72), ann, "sum"},
 	}
 	want := []evaluate.Query{
 		{ID: "usage 1", Text: "read a file", Relevant: []string{"read_file"}},
