@@ -16,6 +16,7 @@ const module = "github.com/toolscout/toolscout"
 var layers = map[string]int{
 	"core":                             0,
 	"embeddings/words":                 0,
+	"core/pace":                        1,
 	"core/pattern":                     1,
 	"core/rawjson":                     1,
 	"core/schema":                      1,

@@ -25,6 +25,7 @@ import (
 	"github.com/toolscout/toolscout/core/gateway"
 	"github.com/toolscout/toolscout/core/hookbook"
 	"github.com/toolscout/toolscout/core/hookset"
+	"github.com/toolscout/toolscout/core/pace"
 	"github.com/toolscout/toolscout/core/search"
 	"github.com/toolscout/toolscout/core/secret"
 	"github.com/toolscout/toolscout/core/upstream"
@@ -70,7 +71,8 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 	if err != nil {
 		return nil, err
 	}
-	s.indexer = catalog.NewIndexer(catalog.IndexConfig{Store: db.Store, Embedder: embedder, Choose: choose(cfg.Embeddings, db.Store),
+	pace := pace.New()
+	s.indexer = catalog.NewIndexer(catalog.IndexConfig{Store: db.Store, Embedder: embedder, Pace: pace, Choose: choose(cfg.Embeddings, db.Store),
 		Make: remake(cfg.Embeddings, trusted, db.Store), Logger: log,
 		Publish: func(ctx context.Context, e core.Event) error { return s.events.Publish(ctx, e) }})
 	s.pool = upstream.New(upstream.Config{
@@ -81,12 +83,12 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 		OnEra:          s.saveEra,
 		OnToolsChanged: func(id string) { s.syncer.Enqueue(id) },
 	})
-	s.syncer = catalog.NewSyncer(catalog.SyncConfig{Store: db.Store, Pool: s.pool, Poke: s.indexer.Poke, Interval: cfg.Gateway.SyncInterval, Logger: log})
+	s.syncer = catalog.NewSyncer(catalog.SyncConfig{Store: db.Store, Pool: s.pool, Poke: s.indexer.Poke, Pace: pace, Interval: cfg.Gateway.SyncInterval, Logger: log})
 	dictionary, err := dictionary()
 	if err != nil {
 		return nil, err
 	}
-	s.search = search.New(search.Config{Store: db.Store, Embedder: s.indexer.Active, Dictionary: dictionary, Logger: log})
+	s.search = search.New(search.Config{Store: db.Store, Embedder: s.indexer.Active, Dictionary: dictionary, Pace: pace, Logger: log})
 	s.audit = audit.NewWriter(audit.Config{Append: db.AppendAudit, Sync: cfg.Audit.Sync, Values: cfg.Audit.Values, Logger: log})
 	s.events = events.New(events.Config{Store: db.Store, Retention: cfg.Events.Retention, Logger: log,
 		Handle: func(ctx context.Context, e core.Event) { s.hooks.Handle(ctx, e) }})

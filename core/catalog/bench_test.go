@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,9 +33,7 @@ func BenchmarkIndexUnderLoad(b *testing.B) {
 		l.phase(b, "before", func() { l.pass(b, 30*time.Second) })
 		l.phase(b, "index", func() {
 			begin := time.Now()
-			if _, err := l.rig.Register(b.Context(), tools[before:]); err != nil {
-				b.Fatal(err)
-			}
+			l.register(b, tools[before:])
 			b.ReportMetric(time.Since(begin).Seconds(), "register-s")
 			l.settle(b)
 		})
@@ -110,6 +109,10 @@ func (l *load) until(b *testing.B, so func() bool) {
 	}
 }
 
+// perServer is how many tools a server of corpus has: few servers, as to register them
+// is not what is measured.
+const perServer = 500
+
 // corpus gives n tools: real ones, put together anew where there are too few, from
 // the folder TOOLSCOUT_EVAL_DIR, or else made up.
 func corpus(b *testing.B, n int) []evaluate.Tool {
@@ -122,9 +125,9 @@ func corpus(b *testing.B, n int) []evaluate.Tool {
 		}
 		tools = evaluate.Grow(real, n)
 	}
-	for i := range tools { // fewer servers: to register them is not what is measured
+	for i := range tools {
 		tools[i].ID = fmt.Sprintf("%d", i)
-		tools[i].Server = fmt.Sprintf("server %03d", i/500)
+		tools[i].Server = fmt.Sprintf("server %03d", i/perServer)
 	}
 	return tools
 }
@@ -165,6 +168,19 @@ func newLoad(b *testing.B, tools []evaluate.Tool) *load {
 	l := &load{rig: rig, url: url, servers: known.Servers, names: known.Names}
 	l.in, l.stop = startInstance(b, url, local(b), nil)
 	return l
+}
+
+// register puts tools into the catalog, a server at a time, as a Syncer takes turns.
+func (l *load) register(b *testing.B, tools []evaluate.Tool) {
+	for server := range slices.Chunk(tools, perServer) {
+		err := l.in.pace.Do(b.Context(), func() error {
+			_, err := l.rig.Register(b.Context(), server)
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 // settle returns when every tool is found by its vector and by its words.

@@ -14,13 +14,12 @@ import (
 )
 
 const (
-	// Tools in one step: a model in this process takes many at once; of a service
-	// no more than a minute's work should be lost to a crash.
-	localBatch, remoteBatch = 500, 128
-	// A step of a model in this process that takes longer makes the next one smaller:
-	// changes of the catalog wait while a step is saved, and each vector costs a
-	// hundred times more once it goes into a graph.
-	longStep, smallestStep = 200 * time.Millisecond, 32
+	// Tools in one step, at most and at least. More of them would not be faster in sum,
+	// searches would feel it, and of a service more than a minute's work could be lost.
+	largestStep, smallestStep = 128, 32
+	// A step that takes longer to save makes the next one smaller: changes of the catalog
+	// wait meanwhile, and each vector costs a hundred times more once it goes into a graph.
+	longSave = 100 * time.Millisecond
 	// In each step so many of the tools that changed last are looked at first, for
 	// them not to wait until a large catalog is done.
 	latest = 50
@@ -67,14 +66,13 @@ func (j *job) local() bool {
 	return !ok
 }
 
-// pace sets the size of the next step by how long the last one took.
-func (j *job) pace(took time.Duration) {
+// resize sets the size of the next step by how long the last one took to save.
+func (j *job) resize(took time.Duration) {
 	switch {
-	case !j.local():
-	case took > longStep:
+	case took > longSave:
 		j.step = max(j.step/2, smallestStep)
-	case took < longStep/4:
-		j.step = min(2*j.step, localBatch)
+	case took < longSave/4:
+		j.step = min(2*j.step, largestStep)
 	}
 }
 
@@ -82,7 +80,7 @@ func (j *job) pace(took time.Duration) {
 // ended, and gives the number of vectors saved.
 func (x *Indexer) fill(ctx context.Context, j job) (saved int, err error) {
 	started := time.Now()
-	j.logged, j.step = started, remoteBatch
+	j.logged, j.step = started, largestStep
 	for inStep := j.target; ; {
 		// With a model behind a service this can take hours, in which tools come and go.
 		inStep = inStep && x.keepInStep(ctx, fullName(j.model))
@@ -95,11 +93,9 @@ func (x *Indexer) fill(ctx context.Context, j job) (saved int, err error) {
 		}
 		if len(tools) > 0 {
 			x.begin(j.target)
-			begun := time.Now()
 			if err := x.embed(ctx, &j, tools); err != nil {
 				return j.saved, err
 			}
-			j.pace(time.Since(begun))
 		}
 		x.places[j.model.ID] = next
 		x.progress(ctx, &j)
@@ -129,32 +125,31 @@ func (x *Indexer) keepInStep(ctx context.Context, but string) bool {
 
 // pending gives tools to embed, without those whose time has not come again, and
 // the place behind them.
-func (x *Indexer) pending(ctx context.Context, j *job) ([]postgres.ToolText, postgres.Place, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	next := x.places[j.model.ID]
-	tools, err := x.store.Pending(ctx, j.model.ID, next, j.step)
-	if err != nil {
-		return nil, next, fmt.Errorf("read what is pending: %w", err)
-	}
-	if len(tools) > 0 {
-		last := tools[len(tools)-1]
-		next = postgres.Place{Revision: last.Revision, ToolID: last.ID}
-	}
-	if len(tools) == j.step {
+func (x *Indexer) pending(ctx context.Context, j *job) (tools []postgres.ToolText, next postgres.Place, err error) {
+	err = x.pace.Do(ctx, func() error {
+		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+		defer cancel()
+		var err error
+		if tools, next, err = x.store.Pending(ctx, j.model.ID, x.places[j.model.ID], j.step); err != nil {
+			return fmt.Errorf("read what is pending: %w", err)
+		}
+		if len(tools) < j.step {
+			return nil
+		}
 		changed, err := x.store.PendingLatest(ctx, j.model.ID, next, latest)
 		if err != nil {
-			return nil, next, fmt.Errorf("read what has changed last: %w", err)
+			return fmt.Errorf("read what has changed last: %w", err)
 		}
 		tools = append(changed, tools...)
-	}
+		return nil
+	})
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	now := time.Now()
 	return slices.DeleteFunc(tools, func(t postgres.ToolText) bool {
 		f, ok := x.failed[toolModel{t.ID, j.model.ID}]
 		return ok && bytes.Equal(f.hash, t.TextHash) && f.due.After(now)
-	}), next, nil
+	}), next, err
 }
 
 func (x *Indexer) begin(target bool) {
@@ -172,11 +167,7 @@ func (x *Indexer) begin(target bool) {
 // embed makes and saves the vectors of some tools. When the model refuses them
 // they are halved until the one in question is alone.
 func (x *Indexer) embed(ctx context.Context, j *job, tools []postgres.ToolText) error {
-	texts := make([]embeddings.Tool, len(tools))
-	for i := range tools {
-		texts[i] = embeddings.Describe(tools[i].Tool, tools[i].ServerName)
-	}
-	vectors, err := embeddings.EmbedTools(ctx, j.embedder, texts)
+	vectors, err := x.vectors(ctx, j, tools)
 	switch {
 	case err == nil:
 		return x.save(ctx, j, tools, vectors)
@@ -202,14 +193,37 @@ func (x *Indexer) embed(ctx context.Context, j *job, tools []postgres.ToolText) 
 	return nil
 }
 
+func (x *Indexer) vectors(ctx context.Context, j *job, tools []postgres.ToolText) (vectors [][]float32, err error) {
+	embed := func() error {
+		texts := make([]embeddings.Tool, len(tools))
+		for i := range tools {
+			texts[i] = embeddings.Describe(tools[i].Tool, tools[i].ServerName)
+		}
+		var err error
+		vectors, err = embeddings.EmbedTools(ctx, j.embedder, texts)
+		return err
+	}
+	if j.local() {
+		err = x.pace.Do(ctx, embed)
+	} else {
+		err = embed() // to wait for a service takes nothing from others
+	}
+	return vectors, err
+}
+
 func (x *Indexer) save(ctx context.Context, j *job, tools []postgres.ToolText, vectors [][]float32) error {
 	rows := make([]postgres.ToolVector, len(tools))
 	for i := range tools {
 		rows[i] = postgres.ToolVector{ToolID: tools[i].ID, TextHash: tools[i].TextHash, Vector: vectors[i]}
 	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	if err := x.store.SaveVectors(ctx, j.model.ID, rows); err != nil {
+	err := x.pace.Do(ctx, func() error {
+		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+		defer cancel()
+		begun := time.Now()
+		defer func() { j.resize(time.Since(begun)) }()
+		return x.store.SaveVectors(ctx, j.model.ID, rows)
+	})
+	if err != nil {
 		return fmt.Errorf("save %d vectors: %w", len(rows), err)
 	}
 	j.refused = 0
@@ -218,6 +232,9 @@ func (x *Indexer) save(ctx context.Context, j *job, tools []postgres.ToolText, v
 		x.census.indexed += len(rows)
 	}
 	x.move(func() {
+		if j.target {
+			x.saved = time.Now()
+		}
 		for _, t := range tools {
 			delete(x.failed, toolModel{t.ID, j.model.ID})
 		}
@@ -252,9 +269,9 @@ type census struct {
 }
 
 // count counts again unless that was done not long ago. It looks at every tool, which
-// searches feel, so of all time no more than a hundredth goes into it.
+// searches feel, so of all time no more than a three-hundredth goes into it.
 func (x *Indexer) count(ctx context.Context, modelID int64) error {
-	if x.census.model == modelID && time.Since(x.census.at) < 100*x.census.took {
+	if x.census.model == modelID && time.Since(x.census.at) < 300*x.census.took {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/pace"
 	"github.com/toolscout/toolscout/core/postgres"
 	"github.com/toolscout/toolscout/embeddings"
 )
@@ -36,7 +37,9 @@ type IndexConfig struct {
 	Make func(context.Context, core.Model) (embeddings.Embedder, error)
 	// Publish, if set, makes known how indexing comes along.
 	Publish func(context.Context, core.Event) error
-	Logger  *slog.Logger
+	// Pace, if set, is what searches and others that work in the background share.
+	Pace   *pace.Pace
+	Logger *slog.Logger
 }
 
 // Indexer sees to it that every tool has a vector. All it knows is in the
@@ -50,6 +53,7 @@ type Indexer struct {
 	choose   func(context.Context) (core.Model, error) // nil: embedder stays
 	remake   func(context.Context, core.Model) (embeddings.Embedder, error)
 	publish  func(context.Context, core.Event) error
+	pace     *pace.Pace
 	log      *slog.Logger
 	wake     chan struct{} // capacity 1: the catalog has changed
 	again    chan struct{} // capacity 1: an admin asks
@@ -85,7 +89,7 @@ type served struct {
 
 // NewIndexer makes an Indexer.
 func NewIndexer(cfg IndexConfig) *Indexer {
-	x := &Indexer{store: cfg.Store, embedder: cfg.Embedder, choose: cfg.Choose, remake: cfg.Make, publish: cfg.Publish, log: cfg.Logger,
+	x := &Indexer{store: cfg.Store, embedder: cfg.Embedder, choose: cfg.Choose, remake: cfg.Make, publish: cfg.Publish, pace: cfg.Pace, log: cfg.Logger,
 		wake: make(chan struct{}, 1), again: make(chan struct{}, 1), places: map[int64]postgres.Place{}, failed: map[toolModel]failure{}, moved: make(chan struct{})}
 	if x.remake == nil {
 		x.remake = func(_ context.Context, m core.Model) (embeddings.Embedder, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/catalog"
+	"github.com/toolscout/toolscout/core/pace"
 	"github.com/toolscout/toolscout/core/postgres"
 	"github.com/toolscout/toolscout/core/search"
 	"github.com/toolscout/toolscout/embeddings"
@@ -21,6 +22,7 @@ import (
 type instance struct {
 	store    *postgres.Store
 	indexer  *catalog.Indexer
+	pace     *pace.Pace
 	engine   *search.Engine
 	revision atomic.Int64 // the latest that it has heard of
 	news     *sync.Cond   // it has heard of another
@@ -45,8 +47,9 @@ func startInstance(t testing.TB, url string, e embeddings.Embedder, make func(co
 	if err != nil {
 		t.Fatal(err)
 	}
-	in = &instance{store: store, news: sync.NewCond(&sync.Mutex{}), indexer: catalog.NewIndexer(catalog.IndexConfig{Store: store, Embedder: e, Make: make})}
-	in.engine = search.New(search.Config{Store: store, Embedder: in.indexer.Active})
+	in = &instance{store: store, news: sync.NewCond(&sync.Mutex{}), pace: pace.New()}
+	in.indexer = catalog.NewIndexer(catalog.IndexConfig{Store: store, Embedder: e, Make: make, Pace: in.pace})
+	in.engine = search.New(search.Config{Store: store, Embedder: in.indexer.Active, Pace: in.pace})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	run := func(f func(context.Context) error) {

@@ -140,7 +140,7 @@ type vectorIndex struct {
 func (x *Indexer) finish(ctx context.Context, target core.Model, saved int) error {
 	x.mu.Lock()
 	if saved > 0 {
-		x.index.upToDate, x.saved = false, time.Now()
+		x.index.upToDate = false
 	}
 	build, ready := !x.index.upToDate && !x.index.building, x.index.upToDate
 	x.index.building = x.index.building || build

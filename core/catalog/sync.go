@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/pace"
 	"github.com/toolscout/toolscout/core/postgres"
 	"github.com/toolscout/toolscout/core/upstream"
 )
@@ -41,6 +43,8 @@ type SyncConfig struct {
 	Pool  *upstream.Pool
 	// Poke, if set, is called after the tools of a server have changed.
 	Poke func()
+	// Pace, if set, is what searches and others that work in the background share.
+	Pace *pace.Pace
 	// Interval is how often every server is listed again (5 minutes), give or take
 	// a fifth.
 	Interval time.Duration
@@ -53,6 +57,7 @@ type Syncer struct {
 	store    *postgres.Store
 	pool     *upstream.Pool
 	poke     func()
+	pace     *pace.Pace
 	interval time.Duration
 	log      *slog.Logger
 	quit     chan struct{} // closed when Run ends
@@ -83,7 +88,7 @@ type flight struct {
 
 // NewSyncer makes a Syncer.
 func NewSyncer(cfg SyncConfig) *Syncer {
-	s := &Syncer{store: cfg.Store, pool: cfg.Pool, poke: cfg.Poke, interval: cfg.Interval, log: cfg.Logger,
+	s := &Syncer{store: cfg.Store, pool: cfg.Pool, poke: cfg.Poke, pace: cfg.Pace, interval: cfg.Interval, log: cfg.Logger,
 		quit: make(chan struct{}), wake: make(chan struct{}, 1),
 		lanes: map[string]*lane{}, records: map[string]record{}, timers: map[string]*time.Timer{}}
 	if s.poke == nil {
@@ -224,25 +229,40 @@ func (s *Syncer) sync(ctx context.Context, server *core.Server) (SyncResult, err
 	if err != nil {
 		return SyncResult{}, fmt.Errorf("list the tools of %q: %w", server.Name, err)
 	}
-	tools, warnings := Manifest(server, listing.Tools)
-	stored, err := s.store.ServerTools(ctx, server.ID)
+	result, err := s.keep(ctx, server, listing.Tools)
 	if err != nil {
-		return SyncResult{}, fmt.Errorf("read the tools of %q: %w", server.Name, err)
+		return SyncResult{}, err
 	}
-	diff, result := Diff(stored, tools)
-	diff.Version = server.Version
 	result.Removed += withdrawn
-	result.Warnings = append(listing.Warnings, warnings...)
-	if len(diff.Upsert)+len(diff.Remove) > 0 {
-		if _, err := s.store.ApplyTools(ctx, server.ID, diff); err != nil {
-			return SyncResult{}, fmt.Errorf("write the tools of %q: %w", server.Name, err)
-		}
-		s.poke()
-	}
+	result.Warnings = append(listing.Warnings, result.Warnings...)
 	if err := s.store.ApplyExtras(ctx, server.ID, storable(listing.Resources), storable(listing.Prompts)); err != nil {
 		return SyncResult{}, fmt.Errorf("write the resources of %q: %w", server.Name, err)
 	}
 	return result, nil
+}
+
+// keep writes how a list of tools differs from what is stored.
+func (s *Syncer) keep(ctx context.Context, server *core.Server, listed []json.RawMessage) (result SyncResult, err error) {
+	err = s.pace.Do(ctx, func() error {
+		tools, warnings := Manifest(server, listed)
+		stored, err := s.store.ServerTools(ctx, server.ID)
+		if err != nil {
+			return fmt.Errorf("read the tools of %q: %w", server.Name, err)
+		}
+		var diff postgres.ToolDiff
+		diff, result = Diff(stored, tools)
+		diff.Version = server.Version
+		result.Warnings = warnings
+		if len(diff.Upsert)+len(diff.Remove) == 0 {
+			return nil
+		}
+		if _, err := s.store.ApplyTools(ctx, server.ID, diff); err != nil {
+			return fmt.Errorf("write the tools of %q: %w", server.Name, err)
+		}
+		s.poke()
+		return nil
+	})
+	return result, err
 }
 
 // Withdraw removes the stored tools that a server's lists do not allow any more.

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -25,20 +26,47 @@ type Place struct {
 	ToolID   string
 }
 
+// pendingPart is how many tools Pending looks at once: some milliseconds' work.
+const pendingPart = 1000
+
 // Pending gives tools without a vector of a model for their text as it is now, at
-// most limit of them, in the order of their changes and behind a place. Whoever
-// goes on behind the last one reads nothing twice: of 100,000 tools that are all
-// done, looking from the start costs a hundred times more than looking behind them.
+// most limit of them, in the order of their changes and behind a place; and the place
+// up to which that is everything, which is after itself when nothing is behind it.
+// Whoever goes on from there reads nothing twice: of 100,000 tools that are all done,
+// looking from the start costs a hundred times more than looking behind them. There may
+// be none before that place and some behind it, since only a part is looked at.
 // A tool that cannot be embedded stays pending until it gets some vector: the zero
 // vector says that only its words count.
-func (s *Store) Pending(ctx context.Context, modelID int64, after Place, limit int) ([]ToolText, error) {
-	return s.pending(ctx, `
-		select t.id from mcp_server_tools t
-		where t.removed_at is null and t.revision >= @revision
-			and (t.revision, t.id) > (@revision, @tool::uuid) and `+lacksVector+`
-		order by t.revision, t.id limit @limit`, pgx.StrictNamedArgs{"model": modelID,
-		"revision": after.Revision, "tool": or(after.ToolID, firstID), "limit": max(limit, 1)})
+func (s *Store) Pending(ctx context.Context, modelID int64, after Place, limit int) ([]ToolText, Place, error) {
+	args := pgx.StrictNamedArgs{"revision": after.Revision, "tool": or(after.ToolID, firstID), "part": pendingPart}
+	end := after
+	err := s.pool.QueryRow(ctx, `select revision, id from (`+changesPart+`) part order by revision desc, id desc limit 1`, args).
+		Scan(&end.Revision, &end.ToolID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, after, nil
+	}
+	if err != nil {
+		return nil, after, wrap("list pending tools", err)
+	}
+	args["model"], args["limit"] = modelID, max(limit, 1)
+	tools, err := s.pending(ctx, `
+		select t.id from (`+changesPart+`) t
+		where t.removed_at is null and `+lacksVector+` order by t.revision, t.id limit @limit`, args)
+	if err != nil {
+		return nil, after, err
+	}
+	if n := len(tools); n == max(limit, 1) {
+		end = Place{Revision: tools[n-1].Revision, ToolID: tools[n-1].ID}
+	}
+	return tools, end, nil
 }
+
+// changesPart are the changes behind a place, removals among them: just what the index
+// has, so that it is read however wrongly the number of tools is estimated while they
+// come in.
+const changesPart = `
+	select id, revision, text_hash, removed_at from mcp_server_tools
+	where (revision, id) > (@revision, @tool::uuid) order by revision, id limit @part`
 
 // PendingLatest is Pending for the tools that changed last, so many of which are
 // looked at: a change need not wait for a hundred thousand new tools.
@@ -50,8 +78,10 @@ func (s *Store) PendingLatest(ctx context.Context, modelID int64, after Place, a
 		where `+lacksVector, pgx.StrictNamedArgs{"model": modelID, "revision": after.Revision, "limit": max(among, 1)})
 }
 
-const lacksVector = `not exists (
-	select from tool_embeddings e where e.tool_id = t.id and e.model_id = @model and e.text_hash = t.text_hash)`
+// lacksVector looks a tool up by its key: a join may read every vector there is, when
+// their number is wrongly estimated.
+const lacksVector = `t.text_hash is distinct from (
+	select e.text_hash from tool_embeddings e where e.tool_id = t.id and e.model_id = @model)`
 
 // firstID comes before every other id.
 const firstID = "00000000-0000-0000-0000-000000000000"

@@ -92,11 +92,19 @@ func TestEnsureModelAtOnce(t *testing.T) {
 	}
 }
 
+// pending gives tools without a vector behind a place, so many at most.
+func pending(t *testing.T, store *postgres.Store, model int64, after postgres.Place, limit int) []postgres.ToolText {
+	t.Helper()
+	tools, _, err := store.Pending(t.Context(), model, after, limit)
+	check(t, err)
+	return tools
+}
+
 // saveAll embeds what is pending: the vector of a tool is that of its name.
 func saveAll(t *testing.T, store *postgres.Store, model core.Model, vectors map[string][]float32) {
 	t.Helper()
 	var list []postgres.ToolVector
-	for _, p := range must(store.Pending(t.Context(), model.ID, postgres.Place{}, 1000))(t) {
+	for _, p := range pending(t, store, model.ID, postgres.Place{}, 1000) {
 		list = append(list, postgres.ToolVector{ToolID: p.ID, TextHash: p.TextHash, Vector: vectors[p.Name]})
 	}
 	check(t, store.SaveVectors(t.Context(), model.ID, list))
@@ -109,10 +117,10 @@ func TestPendingFollowsTheText(t *testing.T) {
 	server := createServer(t, store, "a")
 	model := must(store.EnsureModel(ctx, "p", "m", 2))(t)
 	other := must(store.EnsureModel(ctx, "p", "n", 3))(t)
-	pending := func(want ...string) {
+	wantPending := func(want ...string) {
 		t.Helper()
 		var names []string
-		for _, p := range must(store.Pending(ctx, model.ID, postgres.Place{}, 10))(t) {
+		for _, p := range pending(t, store, model.ID, postgres.Place{}, 10) {
 			names = append(names, p.Name)
 		}
 		slices.Sort(names)
@@ -124,12 +132,12 @@ func TestPendingFollowsTheText(t *testing.T) {
 	}
 	vectors := map[string][]float32{"x": {1, 0}, "y": {0, 1}, "z": {0, 0}}
 	applyTools(t, store, server.ID, tool("x"), tool("y"), tool("z"))
-	pending("x", "y", "z")
-	if got := must(store.Pending(ctx, model.ID, postgres.Place{}, 2))(t); len(got) != 2 {
+	wantPending("x", "y", "z")
+	if got := pending(t, store, model.ID, postgres.Place{}, 2); len(got) != 2 {
 		t.Fatalf("got %d, want the limit of 2", len(got))
 	}
 	saveAll(t, store, model, vectors)
-	pending()
+	wantPending()
 	if n, total, err := store.CountPending(ctx, other.ID); err != nil || n != 3 || total != 3 {
 		t.Fatalf("got %d of %d, %v for the other model, want all 3", n, total, err)
 	}
@@ -138,7 +146,7 @@ func TestPendingFollowsTheText(t *testing.T) {
 	changed := tool("x")
 	changed.Description = "does something else"
 	applyTools(t, store, server.ID, changed, tool("y"))
-	pending("x")
+	wantPending("x")
 	ids := toolIDs(t, store, server.ID)
 	if got := must(store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, And: parsed([]string{ids["x"]}...), Vectors: [][]float32{{1, 0}}}))(t); len(got) != 1 {
 		t.Fatalf("got %v, want the old vector", got)
@@ -146,9 +154,9 @@ func TestPendingFollowsTheText(t *testing.T) {
 	// A vector of the text before is of no use any more.
 	check(t, store.SaveVectors(ctx, model.ID, []postgres.ToolVector{
 		{ToolID: ids["x"], TextHash: postgres.TextHash(tool("x"), "a"), Vector: []float32{0, 1}}}))
-	pending("x")
+	wantPending("x")
 	saveAll(t, store, model, vectors)
-	pending()
+	wantPending()
 
 	// A tool that goes takes its vector along, and needs another when it is back.
 	must(store.ApplyTools(ctx, server.ID, postgres.ToolDiff{Remove: []string{ids["y"]}}))(t)
@@ -158,11 +166,11 @@ func TestPendingFollowsTheText(t *testing.T) {
 		t.Fatalf("got %v of a tool that is gone", got)
 	}
 	applyTools(t, store, server.ID, tool("y"))
-	pending("y")
+	wantPending("y")
 
 	saveAll(t, store, model, vectors)
 	check(t, store.OutdateVectors(ctx, model.ID))
-	pending("x", "y", "z")
+	wantPending("x", "y", "z")
 	if got := must(store.Nearest(ctx, postgres.NearestQuery{ModelID: model.ID, And: parsed([]string{ids["x"]}...), Vectors: [][]float32{{1, 0}}}))(t); len(got) != 1 {
 		t.Fatalf("got %v, want the old vector", got)
 	}
@@ -171,7 +179,7 @@ func TestPendingFollowsTheText(t *testing.T) {
 	// So does another name of the server.
 	server.Name, server.Version = "b", 0
 	must(store.UpdateServer(ctx, by("x"), server))(t)
-	pending("x", "y", "z")
+	wantPending("x", "y", "z")
 }
 
 func TestSaveVectorsRefuses(t *testing.T) {
@@ -181,7 +189,7 @@ func TestSaveVectorsRefuses(t *testing.T) {
 	server := createServer(t, store, "a")
 	applyTools(t, store, server.ID, tool("x"))
 	model := must(store.EnsureModel(ctx, "p", "m", 2))(t)
-	p := must(store.Pending(ctx, model.ID, postgres.Place{}, 1))(t)[0]
+	p := pending(t, store, model.ID, postgres.Place{}, 1)[0]
 	v := postgres.ToolVector{ToolID: p.ID, TextHash: p.TextHash, Vector: []float32{1, 0, 0}}
 	wantKind(t, store.SaveVectors(ctx, model.ID, []postgres.ToolVector{v}), core.InvalidParams)
 	wantKind(t, store.SaveVectors(ctx, 99, []postgres.ToolVector{v}), core.NotFound)
@@ -444,17 +452,17 @@ func TestPendingGoesOnBehindAPlace(t *testing.T) {
 	applyTools(t, store, server.ID, tool("x"), tool("y"), tool("z"))
 	var place postgres.Place
 	for range 3 {
-		next := must(store.Pending(ctx, model.ID, place, 1))(t)
+		next := pending(t, store, model.ID, place, 1)
 		if len(next) != 1 || next[0].ID == place.ToolID {
 			t.Fatalf("behind %+v: %+v, want another tool", place, next)
 		}
 		place = postgres.Place{Revision: next[0].Revision, ToolID: next[0].ID}
 	}
-	if rest := must(store.Pending(ctx, model.ID, place, 1))(t); len(rest) != 0 {
+	if rest := pending(t, store, model.ID, place, 1); len(rest) != 0 {
 		t.Fatalf("%+v behind the last", rest)
 	}
 	applyTools(t, store, server.ID, tool("y"), tool("w"))
-	if late := must(store.Pending(ctx, model.ID, place, 9))(t); len(late) != 2 {
+	if late := pending(t, store, model.ID, place, 9); len(late) != 2 {
 		t.Errorf("%d behind the place after two changes", len(late))
 	}
 	if latest := must(store.PendingLatest(ctx, model.ID, place, 1))(t); len(latest) != 1 {

@@ -18,8 +18,10 @@ const pageSize = 2000
 // no search has to wait. One caller does the work while others wait for it;
 // searches that know enough of the servers they ask for go on meanwhile.
 func (e *Engine) Refresh(ctx context.Context, atLeast int64) error {
-	_, err := e.fresh(ctx, atLeast, nil)
-	return err
+	return e.config.Pace.Do(ctx, func() error {
+		_, err := e.fresh(ctx, atLeast, nil)
+		return err
+	})
 }
 
 // fresh gives an index that is new enough for a search of these servers; of all,

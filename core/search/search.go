@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/pace"
 	"github.com/toolscout/toolscout/core/postgres"
 	"github.com/toolscout/toolscout/embeddings"
 )
@@ -46,7 +47,9 @@ type Config struct {
 	// Dictionary lists words that are not misspelt, the commonest first; without
 	// it no spelling is mended.
 	Dictionary []string
-	Logger     *slog.Logger // nil discards
+	// Pace, if set, is told of searches, and gives Refresh its turns.
+	Pace   *pace.Pace
+	Logger *slog.Logger // nil discards
 }
 
 // Engine searches. It is safe for concurrent use.
@@ -128,6 +131,7 @@ func (e *Engine) Search(ctx context.Context, q Query) (Answer, error) {
 	if len(q.Servers) == 0 {
 		return Answer{Suggestion: suggestNothingVisible(q.Domain)}, nil
 	}
+	e.config.Pace.Searched()
 	index, wordsErr := e.fresh(ctx, q.AtLeast, q.Servers)
 	if err := ctx.Err(); err != nil {
 		return Answer{}, err

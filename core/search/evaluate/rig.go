@@ -169,15 +169,14 @@ func (r *Rig) index(ctx context.Context) error {
 	told := time.Now()
 	var place postgres.Place
 	for done := 0; ; {
-		pending, err := r.Store.Pending(ctx, r.Model.ID, place, r.batch())
+		pending, next, err := r.Store.Pending(ctx, r.Model.ID, place, r.batch())
 		if err != nil {
 			return err
 		}
-		if len(pending) == 0 {
+		if next == place {
 			break
 		}
-		last := pending[len(pending)-1]
-		place = postgres.Place{Revision: last.Revision, ToolID: last.ID}
+		place = next
 		tools := make([]embeddings.Tool, len(pending))
 		for i, t := range pending {
 			tools[i] = embeddings.Describe(t.Tool, t.ServerName)

@@ -1,0 +1,71 @@
+// Package pace keeps work in the background from being felt by searches.
+//
+// To register, embed and index a hundred thousand tools is more than enough work for
+// every processor there is. Done all at once it makes each search several times as
+// slow; done one piece at a time, with a rest after each while people search, it takes
+// half as long again and searches keep most of the machine.
+package pace
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// After a piece of work a rest of this share of its time follows, at most mostRest.
+	restShare, mostRest = 0.5, 100 * time.Millisecond
+	// Nobody searches when this long no search has begun: then there are no rests.
+	quiet = time.Second
+)
+
+// Pace gives turns to work in the background: one at a time, first come, first
+// served. All parts of a process share one. The methods of nil give turns to
+// everybody at once. It is safe for concurrent use.
+type Pace struct {
+	turn     chan struct{} // holds one value while somebody has the turn
+	searched atomic.Int64  // when a search last began, in nanoseconds since 1970
+}
+
+// New makes a Pace.
+func New() *Pace { return &Pace{turn: make(chan struct{}, 1)} }
+
+// Searched says that a search begins.
+func (p *Pace) Searched() {
+	if p != nil {
+		p.searched.Store(time.Now().UnixNano())
+	}
+}
+
+// Do does a piece of work when its turn has come, and gives its error; that of ctx if
+// it ends before. Pieces are short, as others wait, and never wait for a piece
+// themselves.
+func (p *Pace) Do(ctx context.Context, work func() error) error {
+	if p == nil {
+		return work()
+	}
+	select {
+	case p.turn <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("wait for a turn: %w", ctx.Err())
+	}
+	begun := time.Now()
+	err := work()
+	if rest := p.rest(time.Since(begun)); rest > 0 {
+		time.AfterFunc(rest, p.done) // who worked need not wait for it
+	} else {
+		p.done()
+	}
+	return err
+}
+
+func (p *Pace) done() { <-p.turn }
+
+// rest is how long the next piece waits after one that took so long.
+func (p *Pace) rest(took time.Duration) time.Duration {
+	if time.Since(time.Unix(0, p.searched.Load())) > quiet {
+		return 0
+	}
+	return min(time.Duration(float64(took)*restShare), mostRest)
+}
