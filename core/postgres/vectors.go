@@ -27,7 +27,7 @@ type Place struct {
 }
 
 // pendingPart is how many tools Pending looks at once: some milliseconds' work.
-const pendingPart = 1000
+const pendingPart = 500
 
 // Pending gives tools without a vector of a model for their text as it is now, at
 // most limit of them, in the order of their changes and behind a place; and the place
@@ -72,10 +72,9 @@ const changesPart = `
 // looked at: a change need not wait for a hundred thousand new tools.
 func (s *Store) PendingLatest(ctx context.Context, modelID int64, after Place, among int) ([]ToolText, error) {
 	return s.pending(ctx, `
-		select t.id from (
-			select t.id, t.text_hash from mcp_server_tools t
-			where t.removed_at is null and t.revision > @revision order by t.revision desc limit @limit) t
-		where `+lacksVector, pgx.StrictNamedArgs{"model": modelID, "revision": after.Revision, "limit": max(among, 1)})
+		select t.id from (select * from mcp_server_tools order by revision desc, id desc limit @limit) t
+		where t.revision > @revision and t.removed_at is null and `+lacksVector, pgx.StrictNamedArgs{
+		"model": modelID, "revision": after.Revision, "limit": max(among, 1)})
 }
 
 // lacksVector looks a tool up by its key: a join may read every vector there is, when
