@@ -141,7 +141,7 @@ func (l *load) until(b *testing.B, so func() bool) {
 
 // perServer is how many tools a server of corpus has: few servers, as to register them
 // is not what is measured.
-const perServer = 500
+const perServer = 100
 
 // corpus gives n tools: real ones, put together anew where there are too few, from
 // the folder TOOLSCOUT_EVAL_DIR, or else made up.
