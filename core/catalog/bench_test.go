@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/metrics"
-	"slices"
 	"testing"
 	"time"
 
@@ -34,7 +33,9 @@ func BenchmarkIndexUnderLoad(b *testing.B) {
 		l.phase(b, "before", func() { l.pass(b, 30*time.Second) })
 		l.phase(b, "index", func() {
 			begin := time.Now()
-			l.register(b, tools[before:])
+			if _, err := l.rig.Register(b.Context(), tools[before:]); err != nil {
+				b.Fatal(err)
+			}
 			b.ReportMetric(time.Since(begin).Seconds(), "register-s")
 			l.settle(b)
 		})
@@ -141,7 +142,7 @@ func (l *load) until(b *testing.B, so func() bool) {
 
 // perServer is how many tools a server of corpus has: few servers, as to register them
 // is not what is measured.
-const perServer = 100
+const perServer = 500
 
 // corpus gives n tools: real ones, put together anew where there are too few, from
 // the folder TOOLSCOUT_EVAL_DIR, or else made up.
@@ -197,20 +198,8 @@ func newLoad(b *testing.B, tools []evaluate.Tool, make func(context.Context, cor
 	}
 	l := &load{rig: rig, url: url, servers: known.Servers, names: known.Names}
 	l.in, l.stop = startInstance(b, url, local(b), make)
+	rig.Pace = l.in.pace
 	return l
-}
-
-// register puts tools into the catalog, a server at a time, as a Syncer takes turns.
-func (l *load) register(b *testing.B, tools []evaluate.Tool) {
-	for server := range slices.Chunk(tools, perServer) {
-		err := l.in.pace.Do(b.Context(), func() error {
-			_, err := l.rig.Register(b.Context(), server)
-			return err
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
 }
 
 // settle returns when every tool is found by its vector and by its words.

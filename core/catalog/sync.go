@@ -243,8 +243,16 @@ func (s *Syncer) sync(ctx context.Context, server *core.Server) (SyncResult, err
 
 // keep writes how a list of tools differs from what is stored.
 func (s *Syncer) keep(ctx context.Context, server *core.Server, listed []json.RawMessage) (result SyncResult, err error) {
+	var tools []core.Tool
+	var warnings []string
 	err = s.pace.Do(ctx, func() error {
-		tools, warnings := Manifest(server, listed)
+		tools, warnings = Manifest(server, listed)
+		return nil
+	})
+	if err != nil {
+		return SyncResult{}, err
+	}
+	err = s.pace.Do(ctx, func() error {
 		stored, err := s.store.ServerTools(ctx, server.ID)
 		if err != nil {
 			return fmt.Errorf("read the tools of %q: %w", server.Name, err)

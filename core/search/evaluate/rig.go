@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolscout/toolscout/core"
+	"github.com/toolscout/toolscout/core/pace"
 	"github.com/toolscout/toolscout/core/postgres"
 	"github.com/toolscout/toolscout/core/search"
 	"github.com/toolscout/toolscout/embeddings"
@@ -27,6 +28,8 @@ type Rig struct {
 	Model    core.Model
 	// Progress, if set, hears how long work comes along.
 	Progress func(string)
+	// Pace, if set, gives Register its turns.
+	Pace *pace.Pace
 }
 
 // NewRig puts the built-in model on record and makes an engine that uses it.
@@ -130,15 +133,26 @@ func (r *Rig) fillServer(ctx context.Context, c *Catalog, name string, tools []T
 		return err
 	}
 	var diff postgres.ToolDiff
-	for _, t := range tools {
-		diff.Upsert = append(diff.Upsert, stored(t))
-	}
-	if _, err := r.Store.ApplyTools(ctx, server.ID, diff); err != nil {
-		return err
-	}
-	list, err := r.Store.ServerTools(ctx, server.ID)
-	if err != nil {
-		return err
+	var list []core.Tool
+	for _, step := range []func() error{
+		func() error {
+			for _, t := range tools {
+				diff.Upsert = append(diff.Upsert, stored(t))
+			}
+			return nil
+		},
+		func() error {
+			_, err := r.Store.ApplyTools(ctx, server.ID, diff)
+			return err
+		},
+		func() error {
+			list, err = r.Store.ServerTools(ctx, server.ID)
+			return err
+		},
+	} {
+		if err := r.Pace.Do(ctx, step); err != nil {
+			return err
+		}
 	}
 	for _, t := range list {
 		c.Origins[t.ID] = t.OriginName
