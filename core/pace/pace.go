@@ -50,22 +50,18 @@ func (p *Pace) Do(ctx context.Context, work func() error) error {
 	case <-ctx.Done():
 		return fmt.Errorf("wait for a turn: %w", ctx.Err())
 	}
-	begun := time.Now()
-	err := work()
-	if rest := p.rest(time.Since(begun)); rest > 0 {
-		time.AfterFunc(rest, p.done) // who worked need not wait for it
-	} else {
-		p.done()
-	}
-	return err
+	defer p.rest(time.Now())
+	return work()
 }
 
-func (p *Pace) done() { <-p.turn }
-
-// rest is how long the next piece waits after one that took so long.
-func (p *Pace) rest(took time.Duration) time.Duration {
+// rest passes the turn on, after a while where people search. Who worked need not
+// wait for that.
+func (p *Pace) rest(begun time.Time) {
+	next := func() { <-p.turn }
 	if time.Since(time.Unix(0, p.searched.Load())) > quiet {
-		return 0
+		next()
+		return
 	}
-	return min(time.Duration(float64(took)*restShare), mostRest)
+	rest := time.Duration(float64(time.Since(begun)) * restShare)
+	time.AfterFunc(min(rest, mostRest), next)
 }

@@ -47,3 +47,6 @@ func (s *Store) Plan(ctx context.Context, q NearestQuery) (string, error) {
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	return strings.Join(lines, "\n"), err
 }
+
+// PendingPart is how many changes Pending looks at once.
+const PendingPart = pendingPart

@@ -443,6 +443,45 @@ func TestSaveVectorsWhileToolsGo(t *testing.T) {
 	}
 }
 
+// TestPendingLooksAtAPart has one tool without a vector behind many that have one, and
+// one that was removed: the place goes on to it, and then no further.
+func TestPendingLooksAtAPart(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	ctx := t.Context()
+	server := createServer(t, store, "a")
+	model := must(store.EnsureModel(ctx, "p", "m", 2))(t)
+	var tools []core.Tool
+	for i := range postgres.PendingPart {
+		tools = append(tools, tool(fmt.Sprintf("done_%d", i)))
+	}
+	applyTools(t, store, server.ID, tools...)
+	var done []postgres.ToolVector
+	for _, p := range pending(t, store, model.ID, postgres.Place{}, len(tools)) {
+		done = append(done, postgres.ToolVector{ToolID: p.ID, TextHash: p.TextHash, Vector: []float32{1, 0}})
+	}
+	check(t, store.SaveVectors(ctx, model.ID, done))
+	applyTools(t, store, server.ID, tool("late"), tool("gone"))
+	must(store.ApplyTools(ctx, server.ID, postgres.ToolDiff{Remove: []string{toolIDs(t, store, server.ID)["gone"]}}))(t)
+
+	var found []string
+	parts := 0
+	for place := (postgres.Place{}); ; parts++ {
+		pending, next, err := store.Pending(ctx, model.ID, place, 7)
+		check(t, err)
+		if next == place {
+			break
+		}
+		for _, p := range pending {
+			found = append(found, p.Name)
+		}
+		place = next
+	}
+	if !slices.Equal(found, []string{"late"}) || parts != 2 {
+		t.Errorf("found %v in %d parts, want late in the second of 2", found, parts)
+	}
+}
+
 func TestPendingGoesOnBehindAPlace(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
