@@ -17,7 +17,10 @@ type Model struct {
 
 // IndexStatus is how far indexing has come.
 type IndexStatus struct {
-	Model      string     `json:"model"`
+	Model string `json:"model"`
+	// Chosen is the model that search is to use. After a choice, indexing takes it up
+	// in a moment.
+	Chosen     string     `json:"chosen"`
 	State      string     `json:"state"` // idle or running
 	Total      int        `json:"total"`
 	Indexed    int        `json:"indexed"`

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -176,11 +177,11 @@ func (s *server) run(ctx context.Context) error {
 const refreshTimeout = time.Minute
 
 // listen hears of changes that other instances made, so that the word index is
-// warm before the next search asks for it.
+// warm before the next search asks for it, from the start on.
 func (s *server) listen(ctx context.Context) error {
 	return s.db.Listen(ctx, func(payload string) {
-		// Something happened or changed: a tool, the active model, or, after a lost
-		// connection, who knows what.
+		// Something happened or changed: a tool, the active model, or, while there was
+		// no connection, who knows what.
 		s.events.Notice(payload)
 		what, _, _ := strings.Cut(payload, " ")
 		if what == "hooks" || what == "" {
@@ -190,8 +191,8 @@ func (s *server) listen(ctx context.Context) error {
 			return
 		}
 		s.indexer.Poke()
-		var revision int64
-		if _, err := fmt.Sscanf(payload, "catalog %d", &revision); err != nil {
+		revision := atLeast(payload)
+		if revision == 0 {
 			return
 		}
 		ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
@@ -200,6 +201,19 @@ func (s *server) listen(ctx context.Context) error {
 			s.log.Warn("refresh the word index", "error", err)
 		}
 	})
+}
+
+// atLeast is the catalog revision that the word index is to know of after a notice, 0
+// where that says nothing of the catalog. Where notices were missed no revision is
+// enough, so that the index looks, and sees a database that went back as well.
+func atLeast(payload string) (revision int64) {
+	if payload == "" {
+		return math.MaxInt64
+	}
+	if _, err := fmt.Sscanf(payload, "catalog %d", &revision); err != nil {
+		return 0
+	}
+	return revision
 }
 
 // usageEvery is how often search learns how much tools are used: that moves by days.

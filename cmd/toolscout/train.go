@@ -220,41 +220,43 @@ func (p *program) switchTo(ctx context.Context, a *api, found evaluate.Adaptatio
 	if err != nil {
 		return model, fmt.Errorf("send the adapted model: %w", err)
 	}
-	return model, p.untilActive(ctx, a, func(active core.Model) bool { return active.ID == model.ID })
+	return p.untilActive(ctx, a, model.Provider+"/"+model.Name)
 }
 
 // revertTable goes back to the model before, and waits until it is searched with.
 func (p *program) revertTable(ctx context.Context, a *api) error {
-	var from core.Model
-	if err := a.do(ctx, http.MethodDelete, tablePath, nil, &from); err != nil {
+	if err := a.do(ctx, http.MethodDelete, tablePath, nil, nil); err != nil {
 		return err
 	}
-	if err := p.untilActive(ctx, a, func(active core.Model) bool { return active.ID != from.ID }); err != nil {
+	var s core.IndexStatus
+	if err := a.do(ctx, http.MethodGet, indexPath, nil, &s); err != nil {
 		return err
 	}
-	model, err := activeModel(ctx, a)
+	model, err := p.untilActive(ctx, a, s.Chosen)
 	if err != nil {
 		return err
 	}
 	return p.print(model, func() { fmt.Fprintf(p.stdout, "Search uses %s/%s again.\n", model.Provider, model.Name) })
 }
 
-// untilActive shows how indexing comes along until the right model is active.
-func (p *program) untilActive(ctx context.Context, a *api, right func(core.Model) bool) error {
+// untilActive shows how indexing comes along until the model of this name is active.
+// Conflict when another one was chosen meanwhile: then it never might be.
+func (p *program) untilActive(ctx context.Context, a *api, name string) (core.Model, error) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	last := ""
 	for {
 		model, err := activeModel(ctx, a)
-		if err != nil {
-			return err
-		}
-		if right(model) {
-			return nil
+		if err != nil || model.Provider+"/"+model.Name == name {
+			return model, err
 		}
 		var s core.IndexStatus
 		if err := a.do(ctx, http.MethodGet, indexPath, nil, &s); err != nil {
-			return err
+			return model, err
+		}
+		if s.Chosen != name {
+			return model, core.Errorf(core.Conflict, "search was to use %s, and meanwhile somebody else had it use %s", name, s.Chosen).
+				WithHint("toolscout audit says who")
 		}
 		if line := indexLine(s); line != last {
 			fmt.Fprintln(p.stderr, line)
@@ -262,7 +264,7 @@ func (p *program) untilActive(ctx context.Context, a *api, right func(core.Model
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the switch goes on in the server (toolscout train --revert takes it back): %w", ctx.Err())
+			return model, fmt.Errorf("the switch goes on in the server (toolscout train --revert takes it back): %w", ctx.Err())
 		case <-tick.C:
 		}
 	}

@@ -99,3 +99,27 @@ func TestTrainStopped(t *testing.T) {
 		t.Errorf("status %d, it said %q", code, errs.String())
 	}
 }
+
+// TestRevertEndsWhenAnotherIsChosenMeanwhile, instead of waiting for what never comes.
+func TestRevertEndsWhenAnotherIsChosenMeanwhile(t *testing.T) {
+	t.Parallel()
+	chosen := []string{"builtin/words", "builtin/words", "builtin/words+other"}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case modelsPath:
+			_, _ = w.Write([]byte(`{"items":[{"id":1,"provider":"builtin","name":"words+adapted","active":true}]}`))
+		case tablePath:
+			_, _ = w.Write([]byte(`{"id":1,"provider":"builtin","name":"words+adapted"}`))
+		case indexPath:
+			fmt.Fprintf(w, `{"state":"running","chosen":%q}`, chosen[0])
+			if len(chosen) > 1 {
+				chosen = chosen[1:]
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	code, _, stderr := command(t, server.URL, "train", "--revert")
+	if want := "search was to use builtin/words, and meanwhile somebody else had it use builtin/words+other"; code == 0 || !strings.Contains(stderr, want) {
+		t.Errorf("status %d, it said %q, want %q", code, stderr, want)
+	}
+}

@@ -53,8 +53,14 @@ func TestAdaptTakesOnlyWhatCanBeSearchedWith(t *testing.T) {
 	if wanted, adapted, err := b.store.WantedTable(t.Context()); err != nil || !adapted || wanted.ID != model.ID {
 		t.Errorf("wanted is %+v, %v", wanted, err)
 	}
+	if s, err := b.IndexStatus(t.Context(), b.admin); err != nil || s.Chosen != "builtin/"+model.Name {
+		t.Errorf("the status is %+v, %v", s, err)
+	}
 	back, err := b.Revert(t.Context(), b.admin)
 	if err != nil || back.ID != model.ID {
 		t.Errorf("turned away from %+v, %v", back, err)
+	}
+	if s, err := b.IndexStatus(t.Context(), b.admin); err != nil || s.Chosen != builtin.Name {
+		t.Errorf("the status afterwards is %+v, %v", s, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/search"
+	"github.com/toolscout/toolscout/embeddings/builtin"
 )
 
 // Models lists the embedding models on record.
@@ -47,7 +48,7 @@ func (a *Admin) StartIndex(ctx context.Context, req core.Request, full bool) (st
 		if err := a.indexer.Reindex(ctx, full); err != nil {
 			return err
 		}
-		if status, err = a.indexer.Status(ctx); err != nil {
+		if status, err = a.indexStatus(ctx); err != nil {
 			return err
 		}
 		return a.audit.Record(ctx, timed(by))
@@ -58,9 +59,26 @@ func (a *Admin) StartIndex(ctx context.Context, req core.Request, full bool) (st
 // IndexStatus says how far indexing has come.
 func (a *Admin) IndexStatus(ctx context.Context, req core.Request) (status core.IndexStatus, err error) {
 	err = a.read(ctx, req, "index.status", func() error {
-		status, err = a.indexer.Status(ctx)
+		status, err = a.indexStatus(ctx)
 		return err
 	})
+	return status, err
+}
+
+// indexStatus adds what is chosen in the database to what this instance knows.
+func (a *Admin) indexStatus(ctx context.Context) (core.IndexStatus, error) {
+	status, err := a.indexer.Status(ctx)
+	if err != nil {
+		return status, err
+	}
+	status.Chosen = status.Model
+	if !strings.HasPrefix(status.Model, "builtin/") {
+		return status, nil // tables are of the built-in model
+	}
+	table, adapted, err := a.store.WantedTable(ctx)
+	if status.Chosen = builtin.Name; adapted {
+		status.Chosen = table.Provider + "/" + table.Name
+	}
 	return status, err
 }
 

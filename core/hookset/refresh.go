@@ -88,7 +88,9 @@ func (s *Set) load(ctx context.Context) error {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if revision > s.rows.revision && !s.closed {
+		// One load follows the other, so a lower revision is no older answer: the
+		// database went back, as a backup was restored.
+		if revision != s.rows.revision && !s.closed {
 			s.rows = rows{definitions, revision}
 			s.arrange()
 		}

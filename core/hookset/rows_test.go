@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/hookset"
 	"github.com/toolscout/toolscout/core/postgres"
@@ -22,6 +24,7 @@ var by = core.AuditEntry{Level: core.LevelConfig, Action: "test"}
 // world is a database with two users.
 type world struct {
 	t      testing.TB
+	url    string
 	store  *postgres.Store
 	box    *secret.Box
 	people map[string]core.User
@@ -29,7 +32,12 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, store: pgtest.New(t), box: secret.New([32]byte{1}), people: map[string]core.User{}}
+	w := &world{t: t, url: pgtest.URL(t), box: secret.New([32]byte{1}), people: map[string]core.User{}}
+	var err error
+	if w.store, err = postgres.Open(t.Context(), w.url, postgres.Options{MaxConns: 8}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.store.Close)
 	for _, name := range []string{"ann", "bob"} {
 		u, err := w.store.CreateUser(t.Context(), by, core.User{Name: name})
 		if err != nil {
@@ -110,6 +118,35 @@ func TestChangesActAtTheNextCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("one is deleted", "", "+mine")
+}
+
+// TestADatabaseThatWentBack to an earlier state has the hooks of that.
+func TestADatabaseThatWentBack(t *testing.T) {
+	t.Parallel()
+	w, ts := newWorld(t), newTypes()
+	s := w.instance(ts)
+	w.create(ts, "one", "tag", `{"text":"one"}`)
+	w.create(ts, "two", "tag", `{"text":"two"}`)
+	ann := core.Principal{TenantID: core.DefaultTenant, UserID: w.people["ann"].ID} // who has seen nothing yet
+	expect := func(want string) {
+		t.Helper()
+		if err := s.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if sent, _, _, err := through(t, s, ann); sent != want || err != nil {
+			t.Errorf("got %s, %v, want %s", sent, err, want)
+		}
+	}
+	expect("args+one+two")
+	conn, err := pgx.Connect(t.Context(), w.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	if _, err := conn.Exec(t.Context(), `delete from toolscout.mcp_hooks where name = 'two'; update toolscout.revision set hooks = hooks - 1`); err != nil {
+		t.Fatal(err)
+	}
+	expect("args+one")
 }
 
 // TestCallUnderWay goes by what was there when it began, and what left is closed

@@ -10,26 +10,23 @@ import (
 
 // Listen calls fn with every notice that an instance sends: "catalog N", "user ID",
 // "model N", "hooks N" or, of the last event stored, "events N". It has a
-// connection of its own, makes it anew when it is lost, and then calls fn with "",
-// since notices were missed. It ends, without an error, with ctx. fn must not take
-// long: notices wait for it.
+// connection of its own, makes it anew when it is lost, and whenever it has one calls
+// fn with "", since notices before were missed. It ends, without an error, with ctx.
+// fn must not take long: notices wait for it.
 func (s *Store) Listen(ctx context.Context, fn func(payload string)) error {
 	const shortest, longest = 100 * time.Millisecond, 5 * time.Second
 	config := s.pool.Config().ConnConfig
 	config.RuntimeParams["application_name"] = "toolscout listen"
-	pause, lost := shortest, false
+	pause := shortest
 	for {
 		err := listenOnce(ctx, config, func() {
 			pause = shortest
-			if lost {
-				fn("")
-			}
+			fn("")
 		}, fn)
 		if ctx.Err() != nil {
 			return nil
 		}
 		s.log.Warn("listening for changes was interrupted", "error", err, "retry_in", pause.String())
-		lost = true
 		select {
 		case <-ctx.Done():
 			return nil

@@ -56,8 +56,7 @@ func (s *Store) TableData(ctx context.Context, modelID int64) ([]byte, error) {
 func (s *Store) ChooseTable(ctx context.Context, by core.AuditEntry, t Table) (core.Model, error) {
 	var model core.Model
 	err := s.tx(ctx, "choose a table", func(tx pgx.Tx) (err error) {
-		// One at a time, so that the last is the last.
-		if _, err := tx.Exec(ctx, `lock table embedding_tables in share row exclusive mode`); err != nil {
+		if err := lockTables(ctx, tx); err != nil {
 			return err
 		}
 		if model, err = ensureModel(ctx, tx, t.Provider, t.Name, t.Dimensions); err != nil {
@@ -86,6 +85,13 @@ func (s *Store) ChooseTable(ctx context.Context, by core.AuditEntry, t Table) (c
 	return model, err
 }
 
+// lockTables lets one choice be made at a time, so that the last is the last, and who
+// goes back at the same time as another goes back from what that one left.
+func lockTables(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `lock table embedding_tables in share row exclusive mode`)
+	return err
+}
+
 // forgetTables deletes, with their vectors, tables that nobody will go back to.
 func forgetTables(ctx context.Context, tx pgx.Tx) error {
 	_, err := tx.Exec(ctx, `
@@ -95,11 +101,15 @@ func forgetTables(ctx context.Context, tx pgx.Tx) error {
 }
 
 // RevertTable turns away from the table chosen last: the one before it is searched
-// with again, or the one in the program. It gives what was turned away from. NotFound
-// when no table was chosen.
+// with again, or the one in the program. It gives what was turned away from. Each call
+// goes back one step: of two at the same time, the second goes back from where the first
+// has led. NotFound when no table was chosen.
 func (s *Store) RevertTable(ctx context.Context, by core.AuditEntry) (core.Model, error) {
 	var model core.Model
 	err := s.tx(ctx, "go back to the table before", func(tx pgx.Tx) error {
+		if err := lockTables(ctx, tx); err != nil {
+			return err
+		}
 		var id int64
 		err := tx.QueryRow(ctx, `update embedding_tables set chosen_at = null where model_id = `+wantedTable+` returning model_id`).Scan(&id)
 		if errors.Is(err, pgx.ErrNoRows) {

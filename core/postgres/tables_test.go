@@ -75,6 +75,37 @@ func TestTablesAreChosenAndTurnedAwayFrom(t *testing.T) {
 	}
 }
 
+// TestGoingBackTogether: two go back at once, each one step.
+func TestGoingBackTogether(t *testing.T) {
+	t.Parallel()
+	s, conn := open(t)
+	for _, name := range []string{"a", "b", "c"} {
+		must(s.ChooseTable(t.Context(), by("x"), postgres.Table{Base: "builtin/base", Data: []byte(name),
+			Model: core.Model{Provider: "builtin", Name: name, Dimensions: 4}}))(t)
+	}
+	exec(t, conn, `begin`)
+	exec(t, conn, `select from embedding_tables for update`) // so that both are under way
+	left := make(chan string, 2)
+	for range 2 {
+		go func() {
+			m, err := s.RevertTable(t.Context(), by("x"))
+			if err != nil {
+				t.Error(err)
+			}
+			left <- m.Name
+		}()
+	}
+	for value[int](t, conn, `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`) < 2 {
+		exec(t, conn, `select pg_stat_clear_snapshot()`)
+	}
+	exec(t, conn, `rollback`)
+	names := []string{<-left, <-left}
+	slices.Sort(names)
+	if got := wanted(t, s); got != "a" || !slices.Equal(names, []string{"b", "c"}) {
+		t.Errorf("turned away from %q, %q is wanted", names, got)
+	}
+}
+
 // TestATableThatIsRefusedLeavesNoModel on record.
 func TestATableThatIsRefusedLeavesNoModel(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,11 @@
 package search_test
 
 import (
+	"context"
+	"math"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/toolscout/toolscout/core"
 	"github.com/toolscout/toolscout/core/postgres"
@@ -68,6 +72,43 @@ func TestAServerThatTheWordIndexHasNotHeardOfStaysHidden(t *testing.T) {
 			if c.Origins[h.ToolID] == "" {
 				t.Errorf("domain %q: found %+v, which may not be seen", domain, h)
 			}
+		}
+	}
+}
+
+// TestADatabaseThatWentBackIsReadAgain: a backup was restored, and its revision is one
+// that the word index has long passed.
+func TestADatabaseThatWentBackIsReadAgain(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	store, err := postgres.Open(t.Context(), url, postgres.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	rig := newRig(t, store)
+	c := fill(t, rig, []evaluate.Tool{{ID: "1", Name: "send_mail", Server: "mail"}, {ID: "2", Name: "play_song", Server: "music"}})
+	engine := search.New(search.Config{Store: store, Embedder: broken}) // words alone
+	q := search.Query{Text: "origami", Servers: c.Servers}
+	if a := find(t, engine, q); len(a.Hits) != 0 {
+		t.Fatalf("%+v at first", a)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	if _, err := conn.Exec(t.Context(), `update toolscout.mcp_server_tools set name = 'fold_origami', revision = 1 where name = 'play_song';
+		delete from toolscout.mcp_server_tools where name = 'send_mail'; update toolscout.revision set catalog = 1`); err != nil {
+		t.Fatal(err)
+	}
+	if err := engine.Refresh(t.Context(), math.MaxInt64); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]int{"origami": 1, "mail": 0} {
+		q.Text = text
+		if a := find(t, engine, q); len(a.Hits) != want {
+			t.Errorf("%q: %+v, want %d hits", text, a, want)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func New(config Config) *Engine {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	config.EmbedTimeout = cmp.Or(config.EmbedTimeout, embedTimeout)
-	e := &Engine{config: config, stop: wordSet(stopList), request: make(map[string]bool), actions: actionsOf(),
+	e := &Engine{config: config, stop: stopWords(), request: make(map[string]bool), actions: actionsOf(),
 		refreshing: make(chan struct{}, 1)}
 	for w := range wordSet(requestList) {
 		e.request[stem(w)] = true

@@ -12,15 +12,6 @@ import (
 	"github.com/toolscout/toolscout/embeddings/words"
 )
 
-// Words that say nothing about a tool. The list is ours: articles, pronouns,
-// prepositions, auxiliaries and what a request is wrapped in.
-const stopList = `a about after all also am an and any are as at be been before being both but by can could did do does
-doing down during each else few for from had has have having he her here hers him his how i if in into is it its just
-let ll me might more most must my need no nor not now of off on once only or other our ours out over own per please re
-s same shall she should so some such t than that the their theirs them then there these they this those through to too
-under until up us ve very via want was we were what when where which while who whom whose why will with would you your
-yours`
-
 // Words that requests for anything at all are made of. In a small catalog they are
 // rare, and so would count like the object that is asked for; a few tools are
 // really about them, so they are not dropped. The list is ours, and was written after
@@ -43,6 +34,15 @@ func wordSet(list string) map[string]bool {
 		set[w] = true
 	}
 	return set
+}
+
+// stopWords are what the index leaves out: the words that say nothing about a tool, and
+// "down". The built-in table has that as loud as any other word: it was made without it,
+// and to add it there would make another table, to drop it here other rankings.
+func stopWords() map[string]bool {
+	stop := words.Stop()
+	stop["down"] = true
+	return stop
 }
 
 // stemmer turns words into the terms of the index. Its zero value lacks the stop

@@ -53,6 +53,7 @@ func TestTerms(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"", ""},
 		{"Please can you show me the files?", "show file"},
+		{"scroll down the page", "scroll page"},
 		{"listPullRequests list_pull_requests", "list pull request"},
 		{"running runner runs", "run runner"},
 		{"résumé re\u0301sume\u0301", "resum"},

@@ -30,23 +30,33 @@ type Tool struct {
 
 // ReadTools reads a file with one tool a line, as JSON.
 func ReadTools(file string) ([]Tool, error) {
-	f, err := os.Open(file)
+	tools, err := ReadRows[Tool](file)
 	if err != nil {
 		return nil, fmt.Errorf("read tools: %w", err)
 	}
+	return tools, nil
+}
+
+// ReadRows reads a file with one JSON value a line. The error of a broken one says
+// which it is.
+func ReadRows[T any](file string) ([]T, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
 	defer f.Close()
-	var list []Tool
+	var list []T
 	d := json.NewDecoder(bufio.NewReader(f))
 	for {
-		var t Tool
-		err := d.Decode(&t)
+		var row T
+		err := d.Decode(&row)
 		if errors.Is(err, io.EOF) {
 			return list, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read tools: %s, row %d: %w", file, len(list)+1, err)
+			return nil, fmt.Errorf("%s, row %d: %w", file, len(list)+1, err)
 		}
-		list = append(list, t)
+		list = append(list, row)
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strings"
+
+	"github.com/toolscout/toolscout/embeddings/words"
 )
 
 // Options say how a table is made. What is 0 gets the value in brackets.
@@ -135,13 +136,6 @@ func (t *Table) weigh(counts []int) {
 	}
 }
 
-// stopWords say nothing about a tool.
-const stopWords = `a about after all also am an and any are as at be been before being both but by can could did do does
-doing during each else few for from had has have having he her here hers him his how i if in into is it its just let ll
-me might more most must my need no nor not now of off on once only or other our ours out over own per please re s same
-shall she should so some such t than that the their theirs them then there these they this those through to too under
-until up us ve very via want was we were what when where which while who whom whose why will with would you your yours`
-
 const (
 	stopShare  = 0.05 // of a stop word's row that is left
 	digitShare = 0.3  // of a number's
@@ -159,10 +153,7 @@ func (t *Table) quieten() {
 
 // shares are what is left of each word's row: 1 for all but stop words and numbers.
 func (t *Table) shares() []float32 {
-	stop := make(map[string]bool)
-	for w := range strings.FieldsSeq(stopWords) {
-		stop[w] = true
-	}
+	stop := words.Stop()
 	shares := make([]float32, len(t.Words))
 	for i, word := range t.Words {
 		switch {

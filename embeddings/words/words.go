@@ -4,6 +4,7 @@ package words
 
 import (
 	"iter"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -14,6 +15,24 @@ const (
 	maxLetters = 30 // a word is cut here
 	maxDigits  = 4  // a longer number is dropped: it is an id or a time stamp
 )
+
+// stopList is ours: articles, pronouns, prepositions, auxiliaries and what a request is
+// wrapped in. The built-in table was made with it: with another one, as with the "down"
+// that search leaves out as well, the same texts make another table.
+const stopList = `a about after all also am an and any are as at be been before being both but by can could did do does
+doing during each else few for from had has have having he her here hers him his how i if in into is it its just let ll
+me might more most must my need no nor not now of off on once only or other our ours out over own per please re s same
+shall she should so some such t than that the their theirs them then there these they this those through to too under
+until up us ve very via want was we were what when where which while who whom whose why will with would you your yours`
+
+// Stop gives a set of the words that say nothing about a tool, for the caller to keep.
+func Stop() map[string]bool {
+	set := make(map[string]bool)
+	for w := range strings.FieldsSeq(stopList) {
+		set[w] = true
+	}
+	return set
+}
 
 // Of yields the words of text in lower case: runs of letters, split where an
 // identifier changes case (createIssue, XMLHttpRequest), and numbers of up to

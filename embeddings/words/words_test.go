@@ -49,3 +49,16 @@ func TestOfStopsWhenAsked(t *testing.T) {
 	}
 	t.Error("the number was never yielded")
 }
+
+// TestStop gives everybody a set of their own.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	stop := words.Stop()
+	if !stop["a"] || !stop["yours"] || stop["down"] || stop["mail"] {
+		t.Errorf("got %v", stop)
+	}
+	stop["mail"] = true
+	if words.Stop()["mail"] {
+		t.Error("one who adds a word adds it for others")
+	}
+}

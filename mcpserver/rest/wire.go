@@ -119,6 +119,7 @@ func modelOf(m core.Model) Model { return Model(m) }
 // IndexStatus is how far indexing has come.
 type IndexStatus struct {
 	Model      string     `json:"model" doc:"The embedding model."`
+	Chosen     string     `json:"chosen" doc:"The embedding model that search is to use. After a change, indexing takes it up in a moment." example:"builtin/words-256-v2"`
 	State      string     `json:"state" enum:"idle,running" doc:"Whether something is left to do."`
 	Total      int        `json:"total" doc:"How many tools there are."`
 	Indexed    int        `json:"indexed" doc:"How many of them have a vector."`

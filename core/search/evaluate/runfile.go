@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/toolscout/toolscout/embeddings/train"
 )
 
 // ranking is a line of a run file. Set tells queries of one id in two sets apart;
@@ -24,7 +26,7 @@ type RunFile struct {
 
 // ReadRun reads a run file.
 func ReadRun(file string) (*RunFile, error) {
-	rows, err := lines[ranking](file)
+	rows, err := train.ReadRows[ranking](file)
 	if err != nil {
 		return nil, err
 	}

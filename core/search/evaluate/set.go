@@ -4,15 +4,13 @@
 package evaluate
 
 import (
-	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolscout/toolscout/embeddings/train"
 )
 
 // Set is a catalog with labelled queries.
@@ -44,10 +42,10 @@ type Query struct {
 func Load(folder string) (Set, error) {
 	set := Set{Name: filepath.Base(folder)}
 	var err error
-	if set.Tools, err = lines[Tool](filepath.Join(folder, "tools.jsonl")); err != nil {
+	if set.Tools, err = train.ReadRows[Tool](filepath.Join(folder, "tools.jsonl")); err != nil {
 		return Set{}, err
 	}
-	set.Queries, err = lines[Query](filepath.Join(folder, "queries.jsonl"))
+	set.Queries, err = train.ReadRows[Query](filepath.Join(folder, "queries.jsonl"))
 	if err != nil {
 		return Set{}, err
 	}
@@ -109,25 +107,4 @@ func (q *Query) Names() []string {
 }
 
 // LoadTools reads a file with one tool a line.
-func LoadTools(file string) ([]Tool, error) { return lines[Tool](file) }
-
-func lines[T any](file string) ([]T, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var list []T
-	d := json.NewDecoder(bufio.NewReader(f))
-	for {
-		var row T
-		err := d.Decode(&row)
-		if errors.Is(err, io.EOF) {
-			return list, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s, row %d: %w", file, len(list)+1, err)
-		}
-		list = append(list, row)
-	}
-}
+func LoadTools(file string) ([]Tool, error) { return train.ReadRows[Tool](file) }
