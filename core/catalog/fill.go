@@ -96,9 +96,9 @@ func (x *Indexer) fill(ctx context.Context, j job) (saved int, err error) {
 			if err := x.embed(ctx, &j, tools); err != nil {
 				return j.saved, err
 			}
+			x.progress(ctx, &j)
 		}
 		x.places[j.model.ID] = next
-		x.progress(ctx, &j)
 	}
 	if j.saved > 0 {
 		x.log.Info("tools indexed", "model", fullName(j.model), "tools", j.saved, "duration_ms", time.Since(started).Milliseconds())
