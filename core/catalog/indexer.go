@@ -268,6 +268,7 @@ func (x *Indexer) pass(ctx context.Context) error {
 func (x *Indexer) work(ctx context.Context) error {
 	if now := time.Now(); !x.sweepDue().After(now) {
 		clear(x.places)
+		x.census = census{} // what was counted may not be so any more: an admin asked for all anew
 		x.mu.Lock()
 		x.swept = now
 		x.mu.Unlock()

@@ -131,6 +131,25 @@ func TestIndexerSwitchesModelsWhenTheNewOneIsComplete(t *testing.T) {
 	b.finds(t, x, "late_0")
 }
 
+// TestProgressIsOfTheConfiguredModel, also while the active one is kept in step.
+func TestProgressIsOfTheConfiguredModel(t *testing.T) {
+	t.Parallel()
+	b := newIndexBundle(t, 30)
+	b.indexOnce(t, local(t), 30)
+	b.apply(t, postgres.ToolDiff{Upsert: b.make("late", 1)})
+	told := make(chan string, 10)
+	x := b.start(t, catalog.IndexConfig{Embedder: slanted(t, "next", 0, 224),
+		Make: func(context.Context, core.Model) (embeddings.Embedder, error) { return local(t), nil },
+		Publish: func(_ context.Context, e core.Event) error {
+			told <- e.Type + " " + e.Subject
+			return nil
+		}})
+	b.settled(t, x, 31)
+	if got := <-told; got != "index:progress test/next" {
+		t.Errorf("first it told %s", got)
+	}
+}
+
 func TestIndexerWaitsForItsService(t *testing.T) {
 	t.Parallel()
 	b := newIndexBundle(t, 3)
