@@ -131,6 +131,7 @@ func (x *Indexer) Run(ctx context.Context) error {
 		case <-wake:
 		case <-x.again:
 			x.forget()
+			x.census = census{} // vectors that it counted are to be made anew
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -268,7 +269,6 @@ func (x *Indexer) pass(ctx context.Context) error {
 func (x *Indexer) work(ctx context.Context) error {
 	if now := time.Now(); !x.sweepDue().After(now) {
 		clear(x.places)
-		x.census = census{} // what was counted may not be so any more: an admin asked for all anew
 		x.mu.Lock()
 		x.swept = now
 		x.mu.Unlock()
