@@ -238,12 +238,12 @@ func canWrite(flag, file string) error {
 	if file == "" {
 		return nil
 	}
-	_, before := os.Stat(file)
+	_, before := os.Lstat(file) // a link is there, too
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("--%s: %w", flag, err)
 	}
-	if err := f.Close(); before == nil {
+	if err := f.Close(); before == nil || err != nil {
 		return err
 	}
 	return os.Remove(file)

@@ -74,6 +74,25 @@ func TestSavedQuestionsAreForOneself(t *testing.T) {
 	}
 }
 
+// TestCanWriteLeavesNothing that was not there, and what was there as it was.
+func TestCanWriteLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(filepath.Join(dir, "target"), link); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(canWrite("save", filepath.Join(dir, "new")), canWrite("save", link)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(link); err != nil {
+		t.Errorf("the link is gone: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "new")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an empty file is left: %v", err)
+	}
+}
+
 // TestAllPages: what a list is asked for is the same after it was read to its end.
 func TestAllPages(t *testing.T) {
 	t.Parallel()

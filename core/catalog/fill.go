@@ -96,9 +96,9 @@ func (x *Indexer) fill(ctx context.Context, j job) (saved int, err error) {
 			if err := x.embed(ctx, &j, tools); err != nil {
 				return j.saved, err
 			}
+			x.progress(ctx, &j)
 		}
 		x.places[j.model.ID] = next
-		x.progress(ctx, &j)
 	}
 	if j.saved > 0 {
 		x.log.Info("tools indexed", "model", fullName(j.model), "tools", j.saved, "duration_ms", time.Since(started).Milliseconds())
@@ -242,10 +242,10 @@ func (x *Indexer) save(ctx context.Context, j *job, tools []postgres.ToolText, v
 	return nil
 }
 
-// progress tells how far a model has come, now and then.
+// progress tells how far the configured model has come, now and then.
 func (x *Indexer) progress(ctx context.Context, j *job) {
-	if time.Since(x.told) < announceEvery {
-		return
+	if !j.target || time.Since(x.told) < announceEvery {
+		return // to count for two models by turns would be to count all the time
 	}
 	x.told = time.Now()
 	if err := x.count(ctx, j.model.ID); err != nil {
@@ -259,8 +259,8 @@ func (x *Indexer) progress(ctx context.Context, j *job) {
 	x.announce(ctx, j, core.EventIndexProgress, map[string]any{"indexed": indexed, "total": total})
 }
 
-// census is how many tools have a vector of a model: as they were last counted, and
-// what was saved since.
+// census is how many tools have a vector of the configured model: as they were last
+// counted, and what was saved since.
 type census struct {
 	model          int64
 	indexed, total int

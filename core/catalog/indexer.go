@@ -131,6 +131,7 @@ func (x *Indexer) Run(ctx context.Context) error {
 		case <-wake:
 		case <-x.again:
 			x.forget()
+			x.census = census{} // vectors that it counted are to be made anew
 		case <-timer.C:
 		}
 		timer.Stop()

@@ -53,6 +53,32 @@ func TestIndexerFollowsTheCatalog(t *testing.T) {
 	}
 }
 
+// TestIndexerIsSilentWhenThereIsNothingToIndex, also on its way past what is done.
+func TestIndexerIsSilentWhenThereIsNothingToIndex(t *testing.T) {
+	t.Parallel()
+	b := newIndexBundle(t, 30)
+	b.indexOnce(t, local(t), 30)
+	var told []string
+	x := catalog.NewIndexer(catalog.IndexConfig{Store: b.store, Embedder: local(t), Publish: func(_ context.Context, e core.Event) error {
+		told = append(told, e.Type+" "+string(e.Data))
+		return nil
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- x.Run(ctx) }()
+	err := x.WaitActive(t.Context(), local(t).Name())
+	if err == nil {
+		err = x.Wait(t.Context())
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if err != nil || len(told) > 0 {
+		t.Errorf("%v, told %q, want nothing", err, told)
+	}
+}
+
 var durations = regexp.MustCompile(`"durationMs":[0-9]+,`)
 
 func TestIndexerGoesOnWhereAnotherWasInterrupted(t *testing.T) {
@@ -103,6 +129,25 @@ func TestIndexerSwitchesModelsWhenTheNewOneIsComplete(t *testing.T) {
 		t.Errorf("at the end %+v is active, %v", model, err)
 	}
 	b.finds(t, x, "late_0")
+}
+
+// TestProgressIsOfTheConfiguredModel, also while the active one is kept in step.
+func TestProgressIsOfTheConfiguredModel(t *testing.T) {
+	t.Parallel()
+	b := newIndexBundle(t, 30)
+	b.indexOnce(t, local(t), 30)
+	b.apply(t, postgres.ToolDiff{Upsert: b.make("late", 1)})
+	told := make(chan string, 10)
+	x := b.start(t, catalog.IndexConfig{Embedder: slanted(t, "next", 0, 224),
+		Make: func(context.Context, core.Model) (embeddings.Embedder, error) { return local(t), nil },
+		Publish: func(_ context.Context, e core.Event) error {
+			told <- e.Type + " " + e.Subject
+			return nil
+		}})
+	b.settled(t, x, 31)
+	if got := <-told; got != "index:progress test/next" {
+		t.Errorf("first it told %s", got)
+	}
 }
 
 func TestIndexerWaitsForItsService(t *testing.T) {

@@ -72,7 +72,7 @@ const changesPart = `
 // looked at: a change need not wait for a hundred thousand new tools.
 func (s *Store) PendingLatest(ctx context.Context, modelID int64, after Place, among int) ([]ToolText, error) {
 	return s.pending(ctx, `
-		select t.id from (select * from mcp_server_tools order by revision desc, id desc limit @limit) t
+		select t.id from (select id, revision, text_hash, removed_at from mcp_server_tools order by revision desc, id desc limit @limit) t
 		where t.revision > @revision and t.removed_at is null and `+lacksVector, pgx.StrictNamedArgs{
 		"model": modelID, "revision": after.Revision, "limit": max(among, 1)})
 }

@@ -482,6 +482,64 @@ func TestPendingLooksAtAPart(t *testing.T) {
 	}
 }
 
+// TestNoToolIsLeftBehindThePlace: whoever goes on from place to place while tools come,
+// change and go has seen them all at the end, without ever looking from the start again.
+func TestNoToolIsLeftBehindThePlace(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	ctx := t.Context()
+	model := must(store.EnsureModel(ctx, "p", "m", 2))(t)
+	done := make(chan struct{})
+	var changing sync.WaitGroup
+	for i := range 2 {
+		server := createServer(t, store, fmt.Sprint("server ", i))
+		changing.Go(func() {
+			for round := range 30 {
+				diff := postgres.ToolDiff{}
+				for name, id := range toolIDs(t, store, server.ID) {
+					if (len(name)+round)%3 == 0 {
+						diff.Remove = append(diff.Remove, id)
+					}
+				}
+				for k := range 20 {
+					changed := tool(strings.Repeat("x", 1+(k*7+round)%40))
+					changed.Description = fmt.Sprint("as it is in round ", round)
+					diff.Upsert = append(diff.Upsert, changed)
+				}
+				if _, err := store.ApplyTools(ctx, server.ID, diff); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	go func() {
+		changing.Wait()
+		close(done)
+	}()
+	var place postgres.Place
+	for ended := false; ; {
+		tools, next, err := store.Pending(ctx, model.ID, place, 7)
+		check(t, err)
+		var vectors []postgres.ToolVector
+		for _, p := range append(must(store.PendingLatest(ctx, model.ID, next, 3))(t), tools...) {
+			vectors = append(vectors, postgres.ToolVector{ToolID: p.ID, TextHash: p.TextHash, Vector: []float32{1, 0}})
+		}
+		check(t, store.SaveVectors(ctx, model.ID, vectors))
+		if next == place && ended {
+			break
+		}
+		place = next
+		select {
+		case <-done:
+			ended = true
+		default:
+		}
+	}
+	if n, total, err := store.CountPending(ctx, model.ID); err != nil || n != 0 || total == 0 {
+		t.Errorf("%d of %d tools are left behind, %v", n, total, err)
+	}
+}
+
 func TestPendingGoesOnBehindAPlace(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
