@@ -72,8 +72,8 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 	if err != nil {
 		return nil, err
 	}
-	pace := pace.New()
-	s.indexer = catalog.NewIndexer(catalog.IndexConfig{Store: db.Store, Embedder: embedder, Pace: pace, Choose: choose(cfg.Embeddings, db.Store),
+	turns := pace.New()
+	s.indexer = catalog.NewIndexer(catalog.IndexConfig{Store: db.Store, Embedder: embedder, Pace: turns, Choose: choose(cfg.Embeddings, db.Store),
 		Make: remake(cfg.Embeddings, trusted, db.Store), Logger: log,
 		Publish: func(ctx context.Context, e core.Event) error { return s.events.Publish(ctx, e) }})
 	s.pool = upstream.New(upstream.Config{
@@ -84,12 +84,12 @@ func newServer(ctx context.Context, cfg config.Config, src config.Source, db *da
 		OnEra:          s.saveEra,
 		OnToolsChanged: func(id string) { s.syncer.Enqueue(id) },
 	})
-	s.syncer = catalog.NewSyncer(catalog.SyncConfig{Store: db.Store, Pool: s.pool, Poke: s.indexer.Poke, Pace: pace, Interval: cfg.Gateway.SyncInterval, Logger: log})
+	s.syncer = catalog.NewSyncer(catalog.SyncConfig{Store: db.Store, Pool: s.pool, Poke: s.indexer.Poke, Pace: turns, Interval: cfg.Gateway.SyncInterval, Logger: log})
 	dictionary, err := dictionary()
 	if err != nil {
 		return nil, err
 	}
-	s.search = search.New(search.Config{Store: db.Store, Embedder: s.indexer.Active, Dictionary: dictionary, Pace: pace, Logger: log})
+	s.search = search.New(search.Config{Store: db.Store, Embedder: s.indexer.Active, Dictionary: dictionary, Pace: turns, Logger: log})
 	s.audit = audit.NewWriter(audit.Config{Append: db.AppendAudit, Sync: cfg.Audit.Sync, Values: cfg.Audit.Values, Logger: log})
 	s.events = events.New(events.Config{Store: db.Store, Retention: cfg.Events.Retention, Logger: log,
 		Handle: func(ctx context.Context, e core.Event) { s.hooks.Handle(ctx, e) }})
@@ -166,15 +166,12 @@ func (s *server) run(ctx context.Context) error {
 	g.Go(func() error { return s.syncer.Run(ctx) })
 	g.Go(func() error { return s.events.Run(ctx) })
 	g.Go(func() error { return s.hooks.Run(ctx) })
+	g.Go(func() error { return s.search.Run(ctx) })
 	g.Go(func() error { return s.listen(ctx) })
 	g.Go(func() error { return s.prune(ctx) })
 	g.Go(func() error { return s.followUsage(ctx) })
 	return g.Wait()
 }
-
-// refreshTimeout bounds a refresh of the word index that nobody waits for, or it
-// could hold up those that somebody does.
-const refreshTimeout = time.Minute
 
 // listen hears of changes that other instances made, so that the word index is
 // warm before the next search asks for it, from the start on.
@@ -191,14 +188,8 @@ func (s *server) listen(ctx context.Context) error {
 			return
 		}
 		s.indexer.Poke()
-		revision := atLeast(payload)
-		if revision == 0 {
-			return
-		}
-		ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
-		defer cancel()
-		if err := s.search.Refresh(ctx, revision); err != nil && !errors.Is(err, context.Canceled) {
-			s.log.Warn("refresh the word index", "error", err)
+		if revision := atLeast(payload); revision > 0 {
+			s.search.Heard(revision)
 		}
 	})
 }

@@ -181,7 +181,7 @@ type phase struct {
 	peak     uint64 // bytes of memory
 }
 
-func newLoad(b *testing.B, tools []evaluate.Tool, make func(context.Context, core.Model) (embeddings.Embedder, error)) *load {
+func newLoad(b *testing.B, tools []evaluate.Tool, remake func(context.Context, core.Model) (embeddings.Embedder, error)) *load {
 	url := pgtest.URL(b)
 	store, err := postgres.Open(b.Context(), url, postgres.Options{MaxConns: 8})
 	if err != nil {
@@ -197,7 +197,7 @@ func newLoad(b *testing.B, tools []evaluate.Tool, make func(context.Context, cor
 		b.Fatal(err)
 	}
 	l := &load{rig: rig, url: url, servers: known.Servers, names: known.Names}
-	l.in, l.stop = startInstance(b, url, local(b), make)
+	l.in, l.stop = startInstance(b, url, local(b), remake)
 	rig.Pace = l.in.pace
 	return l
 }

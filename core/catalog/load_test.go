@@ -41,14 +41,14 @@ func (in *instance) hears(ctx context.Context, revision int64) error {
 
 // startInstance runs an instance with a store of its own until stop is called or
 // the test ends.
-func startInstance(t testing.TB, url string, e embeddings.Embedder, make func(context.Context, core.Model) (embeddings.Embedder, error)) (in *instance, stop func()) {
+func startInstance(t testing.TB, url string, e embeddings.Embedder, remake func(context.Context, core.Model) (embeddings.Embedder, error)) (in *instance, stop func()) {
 	t.Helper()
 	store, err := postgres.Open(t.Context(), url, postgres.Options{MaxConns: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
 	in = &instance{store: store, news: sync.NewCond(&sync.Mutex{}), pace: pace.New()}
-	in.indexer = catalog.NewIndexer(catalog.IndexConfig{Store: store, Embedder: e, Make: make, Pace: in.pace})
+	in.indexer = catalog.NewIndexer(catalog.IndexConfig{Store: store, Embedder: e, Make: remake, Pace: in.pace})
 	in.engine = search.New(search.Config{Store: store, Embedder: in.indexer.Active, Pace: in.pace})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -60,8 +60,9 @@ func startInstance(t testing.TB, url string, e embeddings.Embedder, make func(co
 		})
 	}
 	run(in.indexer.Run)
+	run(in.engine.Run)
 	run(func(ctx context.Context) error {
-		return store.Listen(ctx, func(notice string) { in.follow(ctx, t, notice) })
+		return store.Listen(ctx, in.follow)
 	})
 	stop = sync.OnceFunc(func() {
 		cancel()
@@ -72,7 +73,7 @@ func startInstance(t testing.TB, url string, e embeddings.Embedder, make func(co
 	return in, stop
 }
 
-func (in *instance) follow(ctx context.Context, t testing.TB, notice string) {
+func (in *instance) follow(notice string) {
 	if strings.HasPrefix(notice, "events") {
 		return
 	}
@@ -85,9 +86,7 @@ func (in *instance) follow(ctx context.Context, t testing.TB, notice string) {
 	in.revision.Store(revision)
 	in.news.L.Unlock()
 	in.news.Broadcast()
-	if err := in.engine.Refresh(ctx, revision); err != nil && ctx.Err() == nil {
-		t.Error(err)
-	}
+	in.engine.Heard(revision)
 }
 
 // answered is one search of a client.

@@ -25,16 +25,21 @@ const (
 // everybody at once. It is safe for concurrent use.
 type Pace struct {
 	turn     chan struct{} // holds one value while somebody has the turn
-	searched atomic.Int64  // when a search last began, in nanoseconds since 1970
+	made     time.Time
+	searched atomic.Int64 // how long after that a search last began, a Duration
 }
 
 // New makes a Pace.
-func New() *Pace { return &Pace{turn: make(chan struct{}, 1)} }
+func New() *Pace {
+	p := &Pace{turn: make(chan struct{}, 1), made: time.Now()}
+	p.searched.Store(int64(-2 * quiet))
+	return p
+}
 
 // Searched says that a search begins.
 func (p *Pace) Searched() {
 	if p != nil {
-		p.searched.Store(time.Now().UnixNano())
+		p.searched.Store(int64(time.Since(p.made)))
 	}
 }
 
@@ -58,7 +63,7 @@ func (p *Pace) Do(ctx context.Context, work func() error) error {
 // wait for that.
 func (p *Pace) rest(begun time.Time) {
 	next := func() { <-p.turn }
-	if time.Since(time.Unix(0, p.searched.Load())) > quiet {
+	if time.Since(p.made)-time.Duration(p.searched.Load()) > quiet {
 		next()
 		return
 	}

@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -13,11 +14,56 @@ import (
 // pageSize is about how many changes are read at once.
 const pageSize = 2000
 
+// refreshTimeout bounds a refresh that nobody waits for, or it could hold up those that
+// somebody does.
+const refreshTimeout = time.Minute
+
+// Heard says that the catalog has come to a revision: Run brings the word index up to
+// it. With math.MaxInt64 it looks whatever there is, as after notices were missed, and
+// sees a database that went back as well.
+func (e *Engine) Heard(revision int64) {
+	e.mu.Lock()
+	e.heard = max(e.heard, revision)
+	e.mu.Unlock()
+	select {
+	case e.news <- struct{}{}:
+	default:
+	}
+}
+
+// Run keeps the word index as new as what was Heard, until ctx ends: no search has to
+// wait for it, and nobody who passes on notices.
+func (e *Engine) Run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-e.news:
+		}
+		e.mu.Lock()
+		revision := e.heard
+		e.heard = 0
+		e.mu.Unlock()
+		if err := e.refreshSoon(ctx, revision); err != nil && ctx.Err() == nil {
+			e.config.Logger.Warn("refresh the word index", "error", err)
+		}
+	}
+}
+
+func (e *Engine) refreshSoon(ctx context.Context, revision int64) error {
+	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
+	defer cancel()
+	return e.Refresh(ctx, revision)
+}
+
 // Refresh brings the word index up to a catalog revision at least; the first time
 // it reads everything. It is called by Search, and may be called before, so that
 // no search has to wait. One caller does the work while others wait for it;
 // searches that know enough of the servers they ask for go on meanwhile.
 func (e *Engine) Refresh(ctx context.Context, atLeast int64) error {
+	if x := e.index.Load(); x != nil && x.revision >= atLeast {
+		return nil // without a turn
+	}
 	return e.config.Pace.Do(ctx, func() error {
 		_, err := e.fresh(ctx, atLeast, nil)
 		return err

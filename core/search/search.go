@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -60,6 +61,10 @@ type Engine struct {
 	actions map[string]actions
 	speller *speller
 
+	news  chan struct{} // capacity 1: something was heard
+	mu    sync.Mutex
+	heard int64 // the latest revision that was, since Run looked; mu guards it
+
 	refreshing chan struct{} // holds one value while somebody refreshes
 	index      atomic.Pointer[index]
 	uses       atomic.Pointer[uses] // nil where use counts nothing
@@ -73,7 +78,7 @@ func New(config Config) *Engine {
 	}
 	config.EmbedTimeout = cmp.Or(config.EmbedTimeout, embedTimeout)
 	e := &Engine{config: config, stop: stopWords(), request: make(map[string]bool), actions: actionsOf(),
-		refreshing: make(chan struct{}, 1)}
+		news: make(chan struct{}, 1), refreshing: make(chan struct{}, 1)}
 	for w := range wordSet(requestList) {
 		e.request[stem(w)] = true
 	}
