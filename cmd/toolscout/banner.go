@@ -48,8 +48,11 @@ func (s *server) watchStart(ctx context.Context, w io.Writer, began time.Time) {
 				pending++
 				continue
 			}
-			say(sv.ID, serverState(sv))
-			if !settled(sv) {
+			done := settled(sv)
+			if done || sv.Health.State != core.Healthy { // its tools are not written yet, so their number would be wrong
+				say(sv.ID, serverState(sv))
+			}
+			if !done {
 				pending++
 			}
 		}

@@ -84,8 +84,8 @@ func (f *evalFlags) register(p *program, c *cobra.Command) {
 	s.StringVar(&f.dir, "dir", "", "measure every set in this folder")
 	s.StringVar(&f.RunFile, "run-file", "", "write the ranked ids of each query to this file")
 	s.StringVar(&f.Against, "against", "", "compare with an earlier run, by its run file")
-	s.IntVar(&f.K, "k", 10, fmt.Sprintf("how many tools to ask for, at most %d", evaluate.MaxK))
-	s.Float64Var(&f.Search.Weight, "weight", 0, "the share of meaning against words, below 1 (default the usual one)")
+	s.IntVar(&f.K, "k", 10, fmt.Sprintf("how many tools to ask for, at most %d; below 10 R@10 and its like know only of those", evaluate.MaxK))
+	s.Float64Var(&f.Search.Weight, "weight", 0, "the share of meaning against words, above 0 and below 1 (default 0, which is the usual one)")
 	s.StringVar(&f.config, "config", "", "search with the [embeddings] of this file")
 	s.StringVar(&f.againstConfig, "against-config", "", "compare with a search with the [embeddings] of this file")
 	s.StringArrayVar(&f.least, "min", nil, "SET=NDCG@10: fail below this (may be repeated)")
@@ -118,7 +118,7 @@ func (f *evalFlags) check(sets []string) (err error) {
 		return errors.New("--live and --from-usage: one at a time")
 	case running && (len(sets) > 0 || f.dir != "" || f.config != "" || f.againstConfig != "" || f.Figures != "" ||
 		f.Search.Weight != 0 || len(f.least) > 0):
-		return errors.New("--live and --from-usage ask the running server: they take no sets, --dir, --config, --weight, --min or --figures")
+		return errors.New("--live and --from-usage ask the running server: they take no sets, --dir, --config, --against-config, --weight, --min or --figures")
 	case f.apply && !(f.tune && running):
 		return errors.New("--apply goes with --tune and --live or --from-usage")
 	case f.save != "" && !f.usage:
@@ -126,13 +126,13 @@ func (f *evalFlags) check(sets []string) (err error) {
 	case f.since != "" && !f.usage:
 		return errors.New("--since goes with --from-usage")
 	case f.tune && (f.Against != "" || f.againstConfig != "" || f.RunFile != "" || f.Figures != "" || f.Search.Weight != 0 || len(f.least) > 0):
-		return errors.New("--tune tries every weight on the questions: it takes no --against, --run-file, --figures, --min or --weight")
+		return errors.New("--tune tries every weight on the questions: it takes no --against, --against-config, --run-file, --figures, --min or --weight")
 	case f.Against != "" && f.againstConfig != "":
 		return errors.New("--against and --against-config: one at a time")
 	case f.Keep && f.Figures == "":
 		return errors.New("--keep goes with --figures")
 	case !(f.Search.Weight >= 0 && f.Search.Weight < 1):
-		return fmt.Errorf("--weight %g: want a number above 0 and below 1", f.Search.Weight)
+		return fmt.Errorf("--weight %g: want a number above 0 and below 1, or 0 for the usual one", f.Search.Weight)
 	case f.K < 1 || f.K > evaluate.MaxK:
 		return fmt.Errorf("--k %d: want 1 to %d", f.K, evaluate.MaxK)
 	}

@@ -72,7 +72,8 @@ func (a *api) questionsOfUsage(ctx context.Context, f *evalFlags) ([]evaluate.Qu
 
 // errNoWords says how to have the audit keep what was searched for.
 var errNoWords = errors.New(`the audit keeps of searches how long they were, not their words.
-  To keep the words of searches, and nothing else that people write, put this into the configuration file:
+  To keep the words of searches, and nothing else that people write, put this into the configuration file and restart
+  the server, or reload the file by SIGHUP:
 
     [hooks.keep_queries]
     type = "audit"
