@@ -100,7 +100,8 @@ func (s *search) ranked() []*candidate {
 
 // score gives each candidate the mean of both halves' scores, each divided by the
 // best there is: that ranked better than either half and than the fusion of ranks
-// on every development set. A little is added where a tool does what is asked for.
+// on every development set. A little is added where a tool does what is asked for, and
+// some taken off where it should not be used any more.
 func (s *search) score(list []*candidate) {
 	var meaning, words float32
 	for _, c := range s.found {
@@ -110,6 +111,9 @@ func (s *search) score(list []*candidate) {
 		// A tool that has no vector yet is judged by its words alone.
 		c.score = s.fuse(share(c.meaning, meaning), share(c.words, words), meaning > 0 && c.known, words > 0) +
 			s.asked.bonus(c.fact.actions)
+		if c.fact.deprecated {
+			c.score -= deprecatedCost
+		}
 	}
 }
 

@@ -26,6 +26,10 @@ var market = []evaluate.Tool{
 	{ID: "hotel", Name: "hotel-search", Description: "查询酒店空房和价格", Server: "lvyou"},
 	{ID: "ticket", Name: "ticket-query", Description: "查询火车票余票信息", Server: "lvyou"},
 	{ID: "menu", Name: "menu", Description: "식당의 메뉴를 보여준다", Server: "sikdang"},
+	{ID: "old note", Name: "read_note", Description: "Read a note as text. DEPRECATED: Use read_text_note instead.", Server: "notes"},
+	{ID: "note", Name: "read_text_note", Description: "Read the complete contents of a note as text, in any encoding.", Server: "notes"},
+	{ID: "old pin", Name: "pin_note", Description: "[Deprecated] Pin a note to the board.", Server: "notes"},
+	{ID: "outdated", Name: "deprecated_packages", Description: "Deprecated packages of a project, by name.", Server: "code"},
 	{ID: "mail", Name: "send_email", Description: "Send an email message to a recipient.", Server: "post"},
 }
 
@@ -53,6 +57,10 @@ func TestRanking(t *testing.T) {
 		{"Chinese with Latin letters", "用API查火车票", "ticket"},
 		{"Korean with another particle", "메뉴가 궁금해요", "menu"},
 		{"data in the query", "storm warnings for the region in " + strings.Repeat("Zm9yZWNhc3QgY2l0eQ", 40), "alerts"},
+		{"one of two should not be used", "read a note", "note"},
+		{"no other does it", "pin a note to the board", "old pin"},
+		{"it should not be used and is named", "read_note", "old note"},
+		{"a tool for what should not be used", "which packages are deprecated", "outdated"},
 		{"a long preamble", strings.Repeat("I hope you are well and that this is a good time to ask. ", 20) +
 			"Draw a poster.", "poster"},
 	}
