@@ -105,7 +105,7 @@ func (p *program) trainOnCatalog(ctx context.Context, a *api, f *trainFlags) err
 	if err != nil {
 		return err
 	}
-	if table != nil && !f.dryRun {
+	if table != nil {
 		to, err := p.switchTo(ctx, a, found, table)
 		if err != nil {
 			return err
@@ -115,7 +115,8 @@ func (p *program) trainOnCatalog(ctx context.Context, a *api, f *trainFlags) err
 	return p.print(found, func() { p.printAdaptation(found) })
 }
 
-// adapt makes a table on this machine, and leaves the server as it is.
+// adapt makes a table on this machine, and leaves the server as it is. There is none
+// where it is not to be used.
 func (p *program) adapt(ctx context.Context, a *api, f *trainFlags) (found evaluate.Adaptation, table []byte, err error) {
 	model, err := activeModel(ctx, a)
 	if err != nil {
@@ -126,7 +127,7 @@ func (p *program) adapt(ctx context.Context, a *api, f *trainFlags) (found evalu
 	if adapted(model) {
 		say(fmt.Sprintf("%s/%s was adapted at %s and may have learned from what is held out now: the comparison leans towards it", model.Provider, model.Name, day(&model.CreatedAt)))
 	}
-	m := evaluate.Material{HoldOut: f.holdOut, Seed: f.seed, Weight: model.Weight, Progress: say}
+	m := evaluate.Material{HoldOut: f.holdOut, Seed: f.seed, Weight: model.Weight, MeasureOnly: f.dryRun, Progress: say}
 	if m.Now, err = a.tableInUse(ctx, model); err != nil {
 		return found, nil, err
 	}
