@@ -134,7 +134,7 @@ func (p *program) adapt(ctx context.Context, a *api, f *trainFlags) (found evalu
 	if m.Tools, m.About, err = a.catalogTools(ctx); err != nil {
 		return found, nil, err
 	}
-	say(fmt.Sprintf("%d tools of %d servers", len(m.Tools), len(m.About)))
+	say(count(len(m.Tools), "tool", "tools") + " of " + count(len(m.About), "server", "servers"))
 	if f.usage {
 		if m.Usage, err = a.usageOf(ctx, m.Tools, f.since, say); err != nil {
 			return found, nil, err

@@ -244,7 +244,7 @@ func (m *Material) splitTools() (trial, error) {
 	})
 	t.set.Queries = t.set.Queries[:min(mostHeldOut, len(t.set.Queries))]
 	if len(t.set.Queries) < LeastQuestions || len(t.learned) == 0 {
-		return trial{}, core.Errorf(core.InvalidParams, "of %d tools %d with a description are held out and %d unlike them left to learn from: at least %d are needed to tell a better table from chance, so some %d tools in all",
+		return trial{}, core.Errorf(core.InvalidParams, "too few tools (%d): %d with a description are held out and %d unlike them left to learn from: at least %d are needed to tell a better table from chance, so some %d tools in all",
 			len(m.Tools), len(t.set.Queries), len(t.learned), LeastQuestions, m.needed()).WithHint("register more servers, hold out a larger share with --holdout, or learn from usage with --usage")
 	}
 	return t, nil
