@@ -84,7 +84,7 @@ func (f *evalFlags) register(p *program, c *cobra.Command) {
 	s.StringVar(&f.dir, "dir", "", "measure every set in this folder")
 	s.StringVar(&f.RunFile, "run-file", "", "write the ranked ids of each query to this file")
 	s.StringVar(&f.Against, "against", "", "compare with an earlier run, by its run file")
-	s.IntVar(&f.K, "k", 10, fmt.Sprintf("how many tools to ask for, at most %d; below 10 R@10 and its like know only of those", evaluate.MaxK))
+	s.IntVar(&f.K, "k", 10, fmt.Sprintf("how many tools to ask for, %d to %d", evaluate.MinK, evaluate.MaxK))
 	s.Float64Var(&f.Search.Weight, "weight", 0, "the share of meaning against words, above 0 and below 1 (default 0, which is the usual one)")
 	s.StringVar(&f.config, "config", "", "search with the [embeddings] of this file")
 	s.StringVar(&f.againstConfig, "against-config", "", "compare with a search with the [embeddings] of this file")
@@ -133,8 +133,8 @@ func (f *evalFlags) check(sets []string) (err error) {
 		return errors.New("--keep goes with --figures")
 	case !(f.Search.Weight >= 0 && f.Search.Weight < 1):
 		return fmt.Errorf("--weight %g: want a number above 0 and below 1, or 0 for the usual one", f.Search.Weight)
-	case f.K < 1 || f.K > evaluate.MaxK:
-		return fmt.Errorf("--k %d: want 1 to %d", f.K, evaluate.MaxK)
+	case f.K < evaluate.MinK || f.K > evaluate.MaxK:
+		return fmt.Errorf("--k %d: want %d to %d, for R@10 and NDCG@10 look at the first ten", f.K, evaluate.MinK, evaluate.MaxK)
 	}
 	f.since = cmp.Or(f.since, "30d")
 	return nil

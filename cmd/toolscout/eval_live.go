@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/toolscout/toolscout/core"
@@ -109,21 +111,28 @@ func (a *api) questionsOfFile(ctx context.Context, file string, say func(string)
 	if err != nil {
 		return nil, err
 	}
-	ids, why := map[string]string{}, map[string]error{}
+	ids, why := map[string]string{}, map[string]*problem{}
 	told := time.Now()
 	var list []evaluate.Query
 	var bad []error
+	var hints []string // each once, however many lines have it
 	for i, q := range questions {
-		for _, name := range q.Names() {
-			if ids[name] == "" && why[name] == nil {
+		for _, ref := range q.Names() {
+			name := q.NameOf(ref)
+			if ids[ref] == "" && why[ref] == nil {
 				var tool liveTool
-				if tool, why[name], err = a.tool(ctx, name); err != nil {
+				if tool, why[ref], err = a.toolOr(ctx, ref, name); err != nil {
 					return nil, err
 				}
-				ids[name] = tool.ID
+				ids[ref] = tool.ID
 			}
-			if why[name] != nil {
-				bad = append(bad, fmt.Errorf("%s:%d: %w", file, q.Line, why[name]))
+			if why[ref] != nil {
+				refused := *why[ref]
+				if refused.Hint != "" && !slices.Contains(hints, refused.Hint) {
+					hints = append(hints, refused.Hint)
+				}
+				refused.Hint = ""
+				bad = append(bad, fmt.Errorf("%s:%d: tool %s: %w", file, q.Line, called(ref, name), &refused))
 			}
 		}
 		list = append(list, q.Renamed(ids))
@@ -132,21 +141,38 @@ func (a *api) questionsOfFile(ctx context.Context, file string, say func(string)
 			say(fmt.Sprintf("tools of %d of %d questions looked up", i+1, len(questions)))
 		}
 	}
+	for _, hint := range hints {
+		bad = append(bad, errors.New("  "+asCommands.Replace(hint)))
+	}
 	return list, errors.Join(bad...)
+}
+
+// called is a tool as people know it.
+func called(ref, name string) string {
+	if name == "" {
+		return strconv.Quote(ref)
+	}
+	return fmt.Sprintf("%q (%s)", name, ref)
 }
 
 // liveTool is a tool of the caller.
 type liveTool struct{ ID, Name string }
 
+// toolOr finds a tool by ref and, where there is none, by the name that it had, if that
+// is known: the tools of a server that was registered again have other ids.
+func (a *api) toolOr(ctx context.Context, ref, name string) (tool liveTool, why *problem, err error) {
+	tool, why, err = a.tool(ctx, ref)
+	if why != nil && why.Kind == core.NotFound && name != "" {
+		return a.tool(ctx, name)
+	}
+	return tool, why, err
+}
+
 // tool finds a tool of the caller by name or id, or says why there is not one.
-func (a *api) tool(ctx context.Context, name string) (tool liveTool, why, err error) {
+func (a *api) tool(ctx context.Context, name string) (tool liveTool, why *problem, err error) {
 	err = a.do(ctx, http.MethodGet, "/v1/tools/"+url.PathEscape(name), nil, &tool)
-	var refused *problem
-	switch {
-	case err == nil:
-		return tool, nil, nil
-	case errors.As(err, &refused) && (refused.Kind == core.NotFound || refused.Kind == core.Conflict || refused.Kind == core.Denied):
-		return tool, fmt.Errorf("tool %q: %w", name, refused), nil
+	if errors.As(err, &why) && (why.Kind == core.NotFound || why.Kind == core.Conflict || why.Kind == core.Denied) {
+		return tool, why, nil
 	}
 	return tool, nil, err
 }

@@ -34,7 +34,8 @@ func TestEvalRefuses(t *testing.T) {
 		"--keep":                            "--keep goes with --figures",
 		"--weight 1":                        "--weight 1",
 		"--weight NaN":                      "--weight NaN",
-		"--k 51":                            "want 1 to 50",
+		"--k 51":                            "--k 51: want 10 to 50",
+		"--k 9":                             "want 10 to 50, for R@10 and NDCG@10 look at the first ten",
 		"--min metatool=2":                  "from 0 to 1",
 		"--min metatool=NaN":                "from 0 to 1",
 		"--from-usage --since soon":         "as in 30d or 12h",
@@ -71,6 +72,52 @@ func TestSavedQuestionsAreForOneself(t *testing.T) {
 	got, err := evaluate.LoadQuestions(file)
 	if err != nil || len(got) != 1 || !slices.Equal(got[0].Tools, []string{"demo_sum"}) || !slices.Equal(got[0].Relevant, []string{"8f1"}) {
 		t.Errorf("read again: %+v (%v)", got, err)
+	}
+}
+
+// TestSavedQuestionsOutliveTheIDs: a tool whose id is gone is known by its name.
+func TestSavedQuestionsOutliveTheIDs(t *testing.T) {
+	t.Parallel()
+	const kept, gone, lost, twice = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002",
+		"00000000-0000-4000-8000-000000000003", "00000000-0000-4000-8000-000000000004"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch name := strings.TrimPrefix(r.URL.Path, "/v1/tools/"); name {
+		case kept, "demo_sum":
+			fmt.Fprintf(w, `{"id":%q,"name":"demo_sum"}`, kept)
+		case "demo_add":
+			fmt.Fprint(w, `{"id":"new","name":"demo_add"}`)
+		case "demo_twice":
+			w.WriteHeader(http.StatusConflict)
+			fmt.Fprint(w, `{"kind":"conflict","detail":"2 of your tools are called \"demo_twice\"","hint":"use one of the ids"}`)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprintf(w, `{"kind":"not_found","detail":"there is no tool \"%s\"","hint":"find tools with discover_tools"}`, name)
+		}
+	}))
+	t.Cleanup(server.Close)
+	names := map[string]string{kept: "another_name", gone: "demo_add", lost: "demo_fly", twice: "demo_twice"}
+	ask := func(questions ...evaluate.Query) ([]evaluate.Query, error) {
+		file := filepath.Join(t.TempDir(), "drawn.jsonl")
+		if err := saveQuestions(file, questions, names); err != nil {
+			t.Fatal(err)
+		}
+		return (&api{base: server.URL}).questionsOfFile(t.Context(), file, func(string) {})
+	}
+	got, err := ask(evaluate.Query{ID: "a", Text: "add", Relevant: []string{gone, kept}})
+	if err != nil || len(got) != 1 || !slices.Equal(got[0].Relevant, []string{"new", kept}) {
+		t.Errorf("got %+v (%v)", got, err)
+	}
+	_, err = ask(evaluate.Query{ID: "a", Text: "fly", Relevant: []string{lost}}, evaluate.Query{ID: "b", Text: "fly away", Relevant: []string{lost, kept, twice}},
+		evaluate.Query{ID: "c", Text: "by name", Relevant: []string{"demo_typo"}})
+	said := fmt.Sprint(err)
+	for want, times := range map[string]int{
+		`:1: tool "demo_fly" (` + lost + `): there is no tool "demo_fly"`: 1, `:2: tool "demo_fly" (` + lost + `): `: 1,
+		`:2: tool "demo_twice" (` + twice + `): 2 of your tools`: 1, `:3: tool "demo_typo": there is no tool "demo_typo"`: 1,
+		"find tools with toolscout tools search": 1, "use one of the ids": 1,
+	} {
+		if strings.Count(said, want) != times {
+			t.Errorf("%q is not there %d times: %s", want, times, said)
+		}
 	}
 }
 

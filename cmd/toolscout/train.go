@@ -105,7 +105,7 @@ func (p *program) trainOnCatalog(ctx context.Context, a *api, f *trainFlags) err
 	if err != nil {
 		return err
 	}
-	if table != nil && !f.dryRun {
+	if table != nil {
 		to, err := p.switchTo(ctx, a, found, table)
 		if err != nil {
 			return err
@@ -115,7 +115,8 @@ func (p *program) trainOnCatalog(ctx context.Context, a *api, f *trainFlags) err
 	return p.print(found, func() { p.printAdaptation(found) })
 }
 
-// adapt makes a table on this machine, and leaves the server as it is.
+// adapt makes a table on this machine, and leaves the server as it is. There is none
+// where it is not to be used.
 func (p *program) adapt(ctx context.Context, a *api, f *trainFlags) (found evaluate.Adaptation, table []byte, err error) {
 	model, err := activeModel(ctx, a)
 	if err != nil {
@@ -126,14 +127,14 @@ func (p *program) adapt(ctx context.Context, a *api, f *trainFlags) (found evalu
 	if adapted(model) {
 		say(fmt.Sprintf("%s/%s was adapted at %s and may have learned from what is held out now: the comparison leans towards it", model.Provider, model.Name, day(&model.CreatedAt)))
 	}
-	m := evaluate.Material{HoldOut: f.holdOut, Seed: f.seed, Weight: model.Weight, Progress: say}
+	m := evaluate.Material{HoldOut: f.holdOut, Seed: f.seed, Weight: model.Weight, MeasureOnly: f.dryRun, Progress: say}
 	if m.Now, err = a.tableInUse(ctx, model); err != nil {
 		return found, nil, err
 	}
 	if m.Tools, m.About, err = a.catalogTools(ctx); err != nil {
 		return found, nil, err
 	}
-	say(fmt.Sprintf("%d tools of %d servers", len(m.Tools), len(m.About)))
+	say(count(len(m.Tools), "tool", "tools") + " of " + count(len(m.About), "server", "servers"))
 	if f.usage {
 		if m.Usage, err = a.usageOf(ctx, m.Tools, f.since, say); err != nil {
 			return found, nil, err

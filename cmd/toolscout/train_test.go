@@ -81,7 +81,7 @@ func TestTrainWithTooFewTools(t *testing.T) {
 		code, _, stderr := command(t, base, "train", "--from-catalog", "--holdout", holdOut)
 		want := map[string]string{".2": "so some 100 tools in all", ".01": "so some 2000 tools in all"}[holdOut]
 		if code == 0 || !strings.Contains(stderr, want) || !strings.Contains(stderr, "hold out a larger share with --holdout") ||
-			strings.Contains(stderr, "invalid_params") || strings.Contains(stderr, "database") {
+			!strings.Contains(stderr, "1 tool of 1 server\n") || strings.Contains(stderr, "1 tools") || strings.Contains(stderr, "invalid_params") || strings.Contains(stderr, "database") {
 			t.Errorf("status %d, it said %q", code, stderr)
 		}
 	}

@@ -31,6 +31,8 @@ type Material struct {
 	// for the usual one.
 	Now    embeddings.Embedder
 	Weight float64
+	// MeasureOnly ends with the measurement: there is no table to be used.
+	MeasureOnly bool
 	// Progress, if set, hears how it comes along.
 	Progress func(string)
 }
@@ -71,7 +73,8 @@ const (
 
 // Adapt makes a table that knows more of the material and measures it: both tables
 // search, in the database, which is used for nothing else, for what was held out. The
-// table that it gives has then learned from all of the material in the same way.
+// table that it gives has then learned from all of the material in the same way. There
+// is none where it would not be better, or only the measurement was asked for.
 // InvalidParams when there is too little.
 func Adapt(ctx context.Context, store *postgres.Store, m Material) (Adaptation, []byte, error) {
 	if m.Progress == nil {
@@ -94,7 +97,7 @@ func Adapt(ctx context.Context, store *postgres.Store, m Material) (Adaptation, 
 	if err := m.compare(ctx, store, trial.set, candidate, &a); err != nil {
 		return Adaptation{}, nil, err
 	}
-	if !a.Better() {
+	if !a.Better() || m.MeasureOnly {
 		return a, nil, nil
 	}
 	m.Progress("better by more than chance: learning from what was held out too")
@@ -241,7 +244,7 @@ func (m *Material) splitTools() (trial, error) {
 	})
 	t.set.Queries = t.set.Queries[:min(mostHeldOut, len(t.set.Queries))]
 	if len(t.set.Queries) < LeastQuestions || len(t.learned) == 0 {
-		return trial{}, core.Errorf(core.InvalidParams, "of %d tools %d with a description are held out and %d unlike them left to learn from: at least %d are needed to tell a better table from chance, so some %d tools in all",
+		return trial{}, core.Errorf(core.InvalidParams, "too few tools (%d): %d with a description are held out and %d unlike them left to learn from: at least %d are needed to tell a better table from chance, so some %d tools in all",
 			len(m.Tools), len(t.set.Queries), len(t.learned), LeastQuestions, m.needed()).WithHint("register more servers, hold out a larger share with --holdout, or learn from usage with --usage")
 	}
 	return t, nil

@@ -91,6 +91,23 @@ func TestAdaptLearnsTheWordsOfACompany(t *testing.T) {
 	}
 }
 
+// TestAdaptThatOnlyMeasures ends there, with the figures: learning from all takes as
+// long again.
+func TestAdaptThatOnlyMeasures(t *testing.T) {
+	t.Parallel()
+	m := material(t, false)
+	m.MeasureOnly = true
+	m.Progress = func(line string) {
+		if strings.Contains(line, "learning from what was held out") {
+			t.Errorf("it goes on: %s", line)
+		}
+	}
+	a, table, err := evaluate.Adapt(t.Context(), pgtest.New(t), m)
+	if err != nil || !a.Better() || table != nil {
+		t.Errorf("got %+v and %d bytes, %v", a, len(table), err)
+	}
+}
+
 func TestAdaptGivesNoTableWhereItHelpsNothing(t *testing.T) {
 	t.Parallel()
 	m := material(t, true)

@@ -16,7 +16,7 @@ import (
 type Options struct {
 	// Sets are what is measured.
 	Sets []Set
-	// K is how many tools are asked for, at most MaxK; 10 when it is 0.
+	// K is how many tools are asked for, MinK to MaxK; 10 when it is 0.
 	K int
 	// Search is what is measured, and Other, unless nil, what it is compared with.
 	Search Variant
@@ -47,8 +47,12 @@ type Variant struct {
 	Weight float64
 }
 
-// MaxK is how many tools discover_tools gives at most.
-const MaxK = 50
+// MinK is the furthest that scores look: of fewer tools R@10 would not be what it is
+// called. MaxK is how many discover_tools gives at most.
+const (
+	MinK = 10
+	MaxK = 50
+)
 
 // The made-up set: small enough for a run of a second, and the same every time.
 const (

@@ -11,12 +11,15 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // Question is a query of somebody's own, with the line of the file that it is from.
 type Question struct {
 	Query
-	// Tools are names of the relevant tools, for people: what counts is Relevant.
+	// Tools are names of the relevant tools, for people and for when an id is gone: what
+	// counts is Relevant.
 	Tools []string `json:"tools,omitempty"`
 	Line  int      `json:"-"`
 }
@@ -85,6 +88,16 @@ func (q *Question) read(line []byte) error {
 		return errors.New(`no "relevant" tools`)
 	}
 	return nil
+}
+
+// NameOf is the name that the file holds beside an id; "" where it has none, or not one
+// for each of the relevant tools, so that it is not known whose they are.
+func (q *Question) NameOf(id string) string {
+	i := slices.Index(q.Relevant, id)
+	if i < 0 || len(q.Tools) != len(q.Relevant) || uuid.Validate(id) != nil {
+		return ""
+	}
+	return q.Tools[i]
 }
 
 // Renamed is the question with the tools' ids for their names.
