@@ -134,7 +134,7 @@ func (b *builder) add(id uuid.UUID, group uint32, tool embeddings.Tool) {
 	if does == 0 {
 		does = b.stems.opening(tool.Description, b.actions)
 	}
-	s.facts = append(s.facts, fact{group, b.length, twins(tool), does, deprecated.MatchString(tool.Description)})
+	s.facts = append(s.facts, fact{group, b.length, twins(tool), does, deprecated(tool.Description)})
 	s.byID[id] = place
 	slices.Sort(b.of)
 	for i := 0; i < len(b.of); {
