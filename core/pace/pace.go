@@ -3,7 +3,7 @@
 // To register, embed and index a hundred thousand tools is more than enough work for
 // every processor there is. Done all at once it makes each search several times as
 // slow; done one piece at a time, with a rest after each while people search, it takes
-// half as long again and searches keep most of the machine.
+// a third as long again and searches keep most of the machine.
 package pace
 
 import (
@@ -15,7 +15,7 @@ import (
 
 const (
 	// After a piece of work a rest of this share of its time follows, at most mostRest.
-	restShare, mostRest = 0.5, 100 * time.Millisecond
+	restShare, mostRest = 0.3, 100 * time.Millisecond
 	// Nobody searches when this long no search has begun: then there are no rests.
 	quiet = time.Second
 )

@@ -29,7 +29,7 @@ func TestOneAtATimeInOrder(t *testing.T) {
 		searched bool
 	}{
 		"nobody searches": {pace.New, []time.Duration{0, 100 * time.Millisecond, 200 * time.Millisecond}, false},
-		"people search":   {pace.New, []time.Duration{0, 150 * time.Millisecond, 300 * time.Millisecond}, true},
+		"people search":   {pace.New, []time.Duration{0, 130 * time.Millisecond, 260 * time.Millisecond}, true},
 		"without turns":   {func() *pace.Pace { return nil }, []time.Duration{0, 0, 0}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestRestsEndWhenSearchesDo(t *testing.T) {
 		p, start := pace.New(), time.Now()
 		p.Searched()
 		var began time.Duration
-		for _, want := range []time.Duration{0, 150, 300, 450, 600, 750, 900, 1050, 1150, 1250} {
+		for _, want := range []time.Duration{0, 130, 260, 390, 520, 650, 780, 910, 1010, 1110} {
 			if err := piece(p, &began, start); err != nil || began != want*time.Millisecond {
 				t.Errorf("began after %v, %v; want %d ms", began, err, want)
 			}
