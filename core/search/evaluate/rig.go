@@ -178,12 +178,16 @@ func entry(action string) core.AuditEntry {
 	return core.Request{ID: "evaluation", Principal: core.Principal{TenantID: core.DefaultTenant}}.Entry(core.LevelConfig, action)
 }
 
+// batch is how many tools are indexed at once. A model behind a service takes its time
+// for them: what is saved, and told, comes in small steps.
+const batch = 128
+
 // index gives every tool a vector and brings the word index up to date.
 func (r *Rig) index(ctx context.Context) error {
 	told := time.Now()
 	var place postgres.Place
 	for done := 0; ; {
-		pending, next, err := r.Store.Pending(ctx, r.Model.ID, place, r.batch())
+		pending, next, err := r.Store.Pending(ctx, r.Model.ID, place, batch)
 		if err != nil {
 			return err
 		}
@@ -191,6 +195,9 @@ func (r *Rig) index(ctx context.Context) error {
 			break
 		}
 		place = next
+		if len(pending) == 0 {
+			continue
+		}
 		tools := make([]embeddings.Tool, len(pending))
 		for i, t := range pending {
 			tools[i] = embeddings.Describe(t.Tool, t.ServerName)
@@ -215,15 +222,6 @@ func (r *Rig) index(ctx context.Context) error {
 		return err
 	}
 	return r.Refresh(ctx)
-}
-
-// batch is how many tools are indexed at once. A model behind a service takes its time
-// for them: what is saved, and told, comes in small steps.
-func (r *Rig) batch() int {
-	if _, service := r.Embedder.(*embeddings.Cache); service {
-		return 128
-	}
-	return 1000
 }
 
 // Refresh makes the engine know of everything in the database.
